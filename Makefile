@@ -1,0 +1,41 @@
+# Every target sets up .venv by itself and is quick when nothing changed.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: run test test-all lint docs bench clean
+
+run: .venv/.core
+	$(BIN)/python examples/gas_transmission.py
+
+test: .venv/.dev lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+test-all: .venv/.dev lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m ""
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: .venv/.dev
+	$(BIN)/mkdocs build --strict
+
+bench: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/ask_time.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.core: .venv/bin/python pyproject.toml constraints.txt
+	$(INSTALL) -e ".[report]"
+	touch $@
+
+.venv/.dev: .venv/.core
+	$(INSTALL) -e ".[report,dashboard,dev]"
+	touch $@
+
+clean:
+	rm -rf .venv site out

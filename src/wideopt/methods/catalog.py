@@ -1,0 +1,67 @@
+"""All methods by name: one line each, and how to create them. Imports no torch."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from dataclasses import dataclass, fields
+from typing import Any
+
+from wideopt.exceptions import InputError
+
+__all__ = ["COMMON_OPTIONS", "create", "nearest", "summaries"]
+
+COMMON_OPTIONS = ("n_init", "device")  # understood by the optimizer, for every method
+
+
+@dataclass(frozen=True)
+class _Entry:
+    summary: str
+    path: str  # "module:class" below wideopt.methods
+    preset: tuple[tuple[str, Any], ...] = ()
+
+
+def _gp(summary: str, acquisition: str) -> _Entry:
+    return _Entry(summary, "gp:GPMethod", (("acquisition", acquisition),))
+
+
+_CATALOG: dict[str, _Entry] = {
+    "auto": _Entry("chooses a method for the problem; the default", "auto:Auto"),
+    "gp-ei": _gp("Gaussian process, log expected improvement", "ei"),
+    "gp-pi": _gp("Gaussian process, log probability of improvement", "pi"),
+    "gp-ucb": _gp("Gaussian process, confidence bound", "ucb"),
+    "gp-ts": _gp("Gaussian process, Thompson sampling", "ts"),
+    "random": _Entry("scrambled Sobol sequence, no model", "random:Random"),
+}
+
+
+def summaries() -> dict[str, str]:
+    """Name → one line, for every method."""
+    return {name: entry.summary for name, entry in _CATALOG.items()}
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """The known words closest to a misspelled one, as a phrase for a message."""
+    close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+    return "did you mean " + " or ".join(close) if close else "use " + ", ".join(known)
+
+
+def create(name: str, options: dict[str, Any] | None = None) -> Any:
+    """The method of a name with its options; an error names what is unknown."""
+    if name not in _CATALOG:
+        raise InputError(
+            f"There is no method {name!r}; {nearest(str(name), list(_CATALOG))}."
+        )
+    entry = _CATALOG[name]
+    module, _, cls_name = entry.path.partition(":")
+    cls = getattr(importlib.import_module(f"wideopt.methods.{module}"), cls_name)
+    preset = dict(entry.preset)
+    own = {k: v for k, v in (options or {}).items() if k not in COMMON_OPTIONS}
+    legal = [f.name for f in fields(cls) if f.name not in preset]
+    for option in own:
+        if option not in legal:
+            known = [*COMMON_OPTIONS, *legal]
+            raise InputError(
+                f"Method {name} has no option {option!r}; {nearest(option, known)}."
+            )
+    return cls(**preset, **own)

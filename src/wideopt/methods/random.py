@@ -1,0 +1,31 @@
+"""Random search, as evenly as a random sequence can be: scrambled Sobol points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wideopt.data.dataset import Dataset
+from wideopt.methods.base import State
+from wideopt.search.candidates import snapped
+from wideopt.search.design import seed_from, sobol_points
+
+__all__ = ["Random"]
+
+
+@dataclass(frozen=True)
+class Random:
+    """The next points of one scrambled Sobol sequence."""
+
+    def propose(
+        self, data: Dataset, n: int, state: State, generator: torch.Generator
+    ) -> tuple[Float[Tensor, "n d"], State]:
+        """The next n points of the sequence that the first call began."""
+        seed = state.get("seed")
+        seed = seed_from(generator) if seed is None else seed
+        used = state.get("used", 0)
+        points = sobol_points(data.n_dims, n, seed, start=used).to(data.X)
+        return snapped(data.space, points), {"seed": seed, "used": used + n}

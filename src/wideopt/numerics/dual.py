@@ -1,0 +1,151 @@
+"""The posterior in function space: an n × n factor, for fewer data than features.
+
+Papers: Rasmussen & Williams 2006 eq. 2.25-2.30; Matheron's rule: Wilson et al. 2020.
+
+Notation:
+    K (..., n, n) kernel of the data, L Lᵀ = K + λI, α = (K + λI)⁻¹y
+    mean = C α,  covariance = k - V V'ᵀ with C = k(A, X), V = C L⁻ᵀ
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wideopt.numerics.conditioning import Posterior, Projection
+from wideopt.numerics.empirical import TangentKernel
+from wideopt.numerics.factor import Factor
+from wideopt.numerics.kernel import Draw, Kernel, Side, cat_rows
+from wideopt.numerics.primal import PrimalPosterior
+
+__all__ = ["DualPosterior"]
+
+
+@dataclass(frozen=True)
+class DualPosterior(Posterior):
+    """Posterior given the kernel matrix of the data; costs O(n²) a point.
+
+    With `is_switching`, `extended` returns a `PrimalPosterior` once there are more
+    observations than features.
+    """
+
+    kernel: Kernel[Any]
+    X: Float[Tensor, "... n d"]
+    Y: Float[Tensor, "... n"]
+    noise: Float[Tensor, "..."]
+    side: Side
+    factor: Factor
+    alpha: Float[Tensor, "... n"]
+    is_switching: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel[Any],
+        X: Float[Tensor, "... n d"],
+        Y: Float[Tensor, "... n"],
+        noise: Float[Tensor, "..."],
+        *,
+        is_switching: bool = False,
+    ) -> DualPosterior:
+        """Fit."""
+        side = kernel.represent(X)
+        factor = Factor.of(kernel.block_from(side, side), noise)
+        alpha = factor.solve(Y)
+        return cls(kernel, X, Y, noise, side, factor, alpha, is_switching)
+
+    @property
+    def batch(self) -> torch.Size:
+        """Shape of the batch of outputs."""
+        return self.alpha.shape[:-1]
+
+    @property
+    def rank(self) -> int:
+        """Number n of observations."""
+        return self.n
+
+    @property
+    def n(self) -> int:
+        """Number of observations."""
+        return self.Y.shape[-1]
+
+    def project(self, A: Float[Tensor, "... q d"]) -> Projection:
+        """Return mean and V = k(A, X) L⁻ᵀ."""
+        side = self.kernel.represent(A)
+        C = self.kernel.block_from(side, self.side)
+        mean = (C @ self.alpha.unsqueeze(-1)).squeeze(-1)
+        return Projection(mean, self.factor.half_solve(C), side)
+
+    def cross(self, a: Projection, b: Projection) -> Float[Tensor, "... q k"]:
+        """Return k - V V'ᵀ."""
+        return self.kernel.block_from(a.side, b.side) - a.V @ b.V.mT
+
+    def variance(self, a: Projection) -> Float[Tensor, "... q"]:
+        """Return k(x, x) - ‖v‖²."""
+        return self.kernel.diag_from(a.side) - a.V.square().sum(-1)
+
+    def extended(
+        self, X: Float[Tensor, "... q d"], Y: Float[Tensor, "... q"]
+    ) -> DualPosterior | PrimalPosterior:
+        """Return the posterior with q more observations, in O(n² q)."""
+        X_all = cat_rows(self.X, X)
+        Y_all = cat_rows(self.Y.unsqueeze(-1), Y.unsqueeze(-1)).squeeze(-1)
+        if self._is_outgrown(Y_all.shape[-1]):
+            return PrimalPosterior.of(self.kernel, X_all, Y_all, self.noise)
+        new = self.kernel.represent(X)
+        factor = self.factor.extended(
+            self.kernel.block_from(new, self.side), self.kernel.block_from(new, new)
+        )
+        return replace(
+            self,
+            X=X_all,
+            Y=Y_all,
+            side=self.side.joined(new),
+            factor=factor,
+            alpha=factor.solve(Y_all),
+        )
+
+    def _is_outgrown(self, n: int) -> bool:
+        is_finite = isinstance(self.kernel, TangentKernel)
+        return self.is_switching and is_finite and n > self.kernel.n_features
+
+    def with_targets(self, Y: Float[Tensor, "... n"]) -> DualPosterior:
+        """Return the posterior for other targets at the same points, in O(n²)."""
+        return replace(self, Y=Y, alpha=self.factor.solve(Y))
+
+    @property
+    def logdet(self) -> Float[Tensor, "..."]:
+        """Logarithm of det(K + λI)."""
+        return self.factor.logdet
+
+    @property
+    def information_gain(self) -> Float[Tensor, "..."]:
+        """½ log det(I + K/λ)."""
+        return 0.5 * (self.logdet - self.n * self.factor.nugget.log())
+
+    def log_evidence(self) -> Float[Tensor, "..."]:
+        """Return the log marginal likelihood of the data."""
+        fit = (self.Y * self.alpha).sum(-1)
+        return -0.5 * (fit + self.logdet + self.n * math.log(2 * math.pi))
+
+    def draw(self, generator: torch.Generator, n_draws: int = 1) -> Draw:
+        """Draw joint posterior functions by Matheron's rule.
+
+        f = f0 + k(., X)(K + λI)⁻¹(y - f0(X) - ε), f0 a prior draw, ε ~ N(0, λ).
+        """
+        shape = (n_draws, *self.batch)
+        eps = torch.randn(
+            (*shape, self.n),
+            generator=generator,
+            dtype=torch.float64,
+            device=generator.device,
+        )
+        target = self.Y - self.factor.nugget.sqrt().unsqueeze(-1) * eps
+        return self.kernel.posterior_draw(
+            generator, shape, self.X, lambda f0: self.factor.solve(target - f0)
+        )

@@ -1,0 +1,251 @@
+"""`Optimizer`: the one stateful object. Ask for a point, tell what it gave."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wideopt.data import Trial, check_outcome
+from wideopt.data.dataset import Dataset
+from wideopt.exceptions import InputError
+from wideopt.methods import create
+from wideopt.methods.base import Method, State
+from wideopt.result import Result
+from wideopt.search.candidates import snapped
+from wideopt.search.design import generator_for, sobol_points
+from wideopt.space import Config, Space
+
+__all__ = ["Optimizer"]
+
+_FORMAT = 1
+_SAME = 1e-9  # in the unit cube: a told point this near a pending one is that point
+
+
+class Optimizer:
+    """Ask/tell optimization: `ask()` for a point, `tell(x, y, c)` its outcome.
+
+    Minimizes; a constraint is satisfied iff it is <= 0. Points that were never asked
+    may be told; points asked and not yet told are pending and are not suggested twice.
+
+    Args:
+        space: a list of (low, high) pairs or parameters, or a dict of them by name.
+        method: a name out of `wideopt.methods()`.
+        n_constraints: how many constraint values every `tell` brings.
+        n_evals: the budget, for methods whose settings depend on it.
+        pde: physics of the objective, for methods that use it.
+        seed: the same seed and the same tells give the same points.
+        options: `n_init` (size of the initial design), `device`, and the method's own.
+    """
+
+    def __init__(
+        self,
+        space: Any,
+        *,
+        method: str = "auto",
+        n_constraints: int = 0,
+        n_evals: int | None = None,
+        pde: Any = None,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.space = Space(space)
+        self.n_constraints = _count("n_constraints", n_constraints, 0)
+        self.n_evals = None if n_evals is None else _count("n_evals", n_evals, 1)
+        if pde is not None:
+            raise InputError(f"Method {method} makes no use of a PDE; leave pde out.")
+        self.seed = secrets.randbits(31) if seed is None else _count("seed", seed, 0)
+        self.method = method
+        self.options = _json_options(options)
+        self.n_init = _count("n_init", self.options.get("n_init", self._n_init()), 1)
+        self._device = _device(self.options.get("device", "cpu"))
+        self._method: Method = create(method, self.options)
+        self._state: State = {}
+        self._n_asked = 0
+        self._trials: list[Trial] = []
+        self._points: list[NDArray[np.float64]] = []  # encodings of _trials
+        self._told: list[int] = []  # indices of finished trials, in the order told
+
+    def _n_init(self) -> int:
+        """By dimension only: a budget that is raised later must not move the design."""
+        return min(max(5, 2 * len(self.space)), 20)
+
+    @property
+    def n_asked(self) -> int:
+        """How many points have been suggested."""
+        return self._n_asked
+
+    @property
+    def pending(self) -> list[Config]:
+        """Points asked and not yet told."""
+        return [trial.x for trial in self._trials if trial.state == "pending"]
+
+    @property
+    def history(self) -> list[Trial]:
+        """Every finished trial, in the order told."""
+        return [self._trials[i] for i in self._told]
+
+    @property
+    def best(self) -> Result:
+        """The best feasible, or least infeasible, observation so far."""
+        message = str(self._state.get("message", ""))
+        return Result.of(self.history, self.method, message)
+
+    def ask(self, n: int | None = None) -> Any:
+        """The next point, or a list of n points, to evaluate."""
+        count = 1 if n is None else _count("n", n, 1)
+        configs: list[Config] = []
+        while len(configs) < count:
+            for point in self._propose(count - len(configs)):
+                values = self.space.decode(point)
+                config = self.space.config(values)
+                self._add(Trial(config, state="pending"), values)
+                configs.append(config.copy())
+                self._n_asked += 1
+        return configs[0] if n is None else configs
+
+    def _propose(self, n: int) -> NDArray[np.float64]:
+        known = len(self._trials)
+        n_design = min(n, self.n_init - known)
+        if n_design <= 0:
+            data = self._data()
+            if data.n_complete > 0:
+                generator = generator_for(self.seed, self._n_asked)
+                points, self._state = self._method.propose(
+                    data, n, self._state, generator
+                )
+                return points.detach().cpu().numpy()
+            n_design = n  # nothing to learn from yet: go on filling the space
+        design = sobol_points(self.space.n_dims, n_design, self.seed, self._n_asked)
+        return snapped(self.space, design).numpy()
+
+    def _data(self) -> Dataset:
+        observed = [(self._points[i], self._trials[i]) for i in self._told]
+        pending = [
+            point
+            for point, trial in zip(self._points, self._trials, strict=True)
+            if trial.state == "pending"
+        ]
+        return Dataset.of(
+            self.space, observed, pending, self.n_constraints, self._device
+        )
+
+    def tell(self, x: Any, y: Any, c: Any = None, *, seconds: Any = None) -> None:
+        """Record an outcome. A NaN or infinite objective is recorded as a failure.
+
+        Args:
+            x: the point, in the user's units; asked before or not.
+            y: the objective.
+            c: the constraints, `n_constraints` of them; NaN where one is missing.
+            seconds: how long the evaluation took, for the record.
+        """
+        values = self.space.values(x)
+        fun, constraints = check_outcome(y, c, self.n_constraints)
+        known = all(not math.isinf(value) for value in constraints or ())
+        if math.isfinite(fun) and known:
+            self._finish(values, Trial(x, fun, constraints, "complete", seconds))
+        else:
+            error = f"objective {fun}, constraints {list(constraints or ())}"
+            self._finish(values, Trial(x, state="failed", seconds=seconds, error=error))
+
+    def tell_failed(
+        self, x: Any, *, error: str | None = None, seconds: float | None = None
+    ) -> None:
+        """Record that the evaluation of x crashed or gave nothing usable."""
+        values = self.space.values(x)
+        self._finish(values, Trial(x, state="failed", seconds=seconds, error=error))
+
+    def _finish(self, values: tuple[Any, ...], trial: Trial) -> None:
+        trial = replace(trial, x=self.space.config(values))
+        point = self.space.encode(values)
+        for i, other in enumerate(self._trials):
+            if other.state != "pending":
+                continue
+            if np.abs(self._points[i] - point).max() <= _SAME:
+                self._trials[i] = trial
+                self._points[i] = point
+                self._told.append(i)
+                return
+        self._add(trial, values)
+        self._told.append(len(self._trials) - 1)
+
+    def _add(self, trial: Trial, values: tuple[Any, ...]) -> None:
+        self._trials.append(trial)
+        self._points.append(self.space.encode(values))
+
+    def state_dict(self) -> dict[str, Any]:
+        """All there is to know, as JSON: `from_state_dict` continues bit for bit."""
+        return {
+            "format": _FORMAT,
+            "space": self.space.to_json(),
+            "method": self.method,
+            "n_constraints": self.n_constraints,
+            "n_evals": self.n_evals,
+            "seed": self.seed,
+            "options": self.options,
+            "n_asked": self._n_asked,
+            "method_state": self._state,
+            "trials": [t.to_json(self.space.values(t.x)) for t in self._trials],
+            "told": list(self._told),
+        }
+
+    @classmethod
+    def from_state_dict(cls, d: dict[str, Any]) -> Optimizer:
+        """The optimizer that gave this state."""
+        if not isinstance(d, dict) or d.get("format") != _FORMAT:
+            raise InputError(
+                "This is not the state of a wideopt optimizer that this version reads: "
+                f"its format is {d.get('format') if isinstance(d, dict) else d!r}, "
+                f"expected {_FORMAT}."
+            )
+        optimizer = cls(
+            Space.from_json(d["space"]),
+            method=d["method"],
+            n_constraints=d["n_constraints"],
+            n_evals=d["n_evals"],
+            seed=d["seed"],
+            options=d["options"],
+        )
+        for form in d["trials"]:
+            values = optimizer.space.values(optimizer.space.config(form["x"]))
+            config = optimizer.space.config(values)
+            optimizer._add(Trial.from_json(form, config), values)
+        optimizer._n_asked = d["n_asked"]
+        optimizer._state = d["method_state"]
+        optimizer._told = list(d["told"])
+        return optimizer
+
+
+def _count(name: str, value: object, least: int) -> int:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < least:  # type: ignore[operator]
+        raise InputError(
+            f"{name} must be a whole number of at least {least}, but got {value!r}."
+        )
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def _json_options(options: object) -> dict[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        raise InputError(f"options must be a dict, but got {options!r}.")
+    try:
+        return dict(json.loads(json.dumps(options, allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"options must be plain JSON values: {error}.") from None
+
+
+def _device(name: object) -> str:
+    try:
+        torch.zeros(1, device=str(name))
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"Device {name!r} cannot be used: {reason}") from None
+    return str(name)

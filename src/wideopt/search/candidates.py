@@ -1,0 +1,56 @@
+"""Candidate points: some everywhere, some near the best ones known."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wideopt.data.dataset import Dataset
+from wideopt.search.design import seed_from, sobol_points
+from wideopt.space import Space
+
+__all__ = ["candidates", "leaders", "snapped"]
+
+
+def candidates(
+    data: Dataset, n_global: int, n_local: int, generator: torch.Generator
+) -> Float[Tensor, "n d"]:
+    """Legal points: Sobol over the cube, and perturbations of the leaders."""
+    X = sobol_points(data.n_dims, n_global, seed_from(generator)).to(data.X)
+    centers = leaders(data, 4)
+    if centers.shape[0] > 0:
+        X = torch.cat([X, _around(centers, n_local, generator)])
+    return snapped(data.space, X)
+
+
+def leaders(data: Dataset, n: int) -> Float[Tensor, "m d"]:
+    """The n best observed points: feasible ones first, then by violation."""
+    if data.n_complete == 0:
+        return data.X[:0]
+    Z = data.Z.nan_to_num(nan=10.0)  # a missing constraint is no recommendation
+    violation = Z[:, 1:].clamp_min(0.0).sum(dim=1)
+    key = torch.where(violation > 0, 1e6 + violation, Z[:, 0])
+    order = key.masked_fill(data.is_failed, torch.inf).argsort(stable=True)
+    return data.X[order[: min(n, data.n_complete)]]
+
+
+def snapped(space: Space, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    """The points moved to the middle of their cells, so that each is legal."""
+    if space.is_continuous:
+        return X.clamp(0.0, 1.0)
+    return torch.from_numpy(space.snap(X.detach().cpu().numpy())).to(X)
+
+
+def _around(
+    centers: Tensor, n: int, generator: torch.Generator
+) -> Float[Tensor, "n d"]:
+    """Steps on scales from 1e-3 to 0.3, in all dimensions or a random few of them."""
+    d = centers.shape[1]
+    base = centers[torch.arange(n) % centers.shape[0]]
+    kwargs = {"generator": generator, "dtype": torch.float64}
+    scale = 10 ** (-3.0 + 2.5 * torch.rand(n, 1, **kwargs))  # type: ignore[call-overload]
+    share = torch.rand(n, 1, **kwargs).clamp_min(1.0 / d)  # type: ignore[call-overload]
+    moved = torch.rand(n, d, **kwargs) < share  # type: ignore[call-overload]
+    steps = torch.randn(n, d, **kwargs) * scale * moved  # type: ignore[call-overload]
+    return (base + steps.to(base)).clamp(0.0, 1.0)

@@ -1,0 +1,134 @@
+"""Maximize an acquisition over the legal points of the unit cube.
+
+Three stages: score candidates, climb from the best few by L-BFGS-B (BoTorch), and in a
+mixed space alternate exact steps over the discrete parameters with climbs over the
+real ones. The point returned is legal, and new unless every config is already known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
+from botorch.optim.optimize import optimize_acqf
+from botorch.utils.sampling import manual_seed
+from jaxtyping import Float
+from torch import Tensor
+
+from wideopt.data.dataset import Dataset
+from wideopt.search.candidates import candidates, snapped
+from wideopt.search.design import seed_from
+from wideopt.search.mixed import improve_mixed, real_dims
+from wideopt.surrogates.base import quiet
+
+__all__ = ["Search", "maximize"]
+
+_SAME = 1e-9  # points closer than this in every coordinate are the same point
+
+
+@dataclass(frozen=True)
+class Search:
+    """How hard to search.
+
+    Attributes:
+        n_global: candidates spread over the cube.
+        n_local: candidates near the best observations.
+        n_restarts: candidates from which a gradient climb starts.
+        max_iter: steps of each climb.
+    """
+
+    n_global: int = 512
+    n_local: int = 256
+    n_restarts: int = 4
+    max_iter: int = 60
+
+
+def maximize(
+    acqf: AcquisitionFunction,
+    data: Dataset,
+    generator: torch.Generator,
+    search: Search | None = None,
+) -> Float[Tensor, " d"]:
+    """The best new legal point that the search finds."""
+    search = search or Search()
+    X = candidates(data, search.n_global, search.n_local, generator)
+    known = torch.cat([data.X, data.X_pending])
+    with quiet():
+        values = score(acqf, X)
+        starts = X[values.argsort(descending=True, stable=True)[: search.n_restarts]]
+        climbed = _climb(acqf, data, starts, search, generator)
+        if not data.space.is_continuous:
+            climbed = improve_mixed(acqf, data, snapped(data.space, climbed))
+            climbed = _climb(acqf, data, climbed, search, generator)
+        climbed = snapped(data.space, climbed)
+        pool = torch.cat([climbed, X])
+        values = torch.cat([score(acqf, climbed), values])
+    return best_new(pool, values, known)
+
+
+def score(acqf: AcquisitionFunction, X: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
+    """Acquisition values of points, without gradients; NaN counts as worst."""
+    with torch.no_grad():
+        values = torch.cat([acqf(chunk.unsqueeze(-2)) for chunk in X.split(2048)])
+    return values.nan_to_num(nan=-torch.inf)
+
+
+def best_new(
+    pool: Float[Tensor, "n d"], values: Float[Tensor, " n"], known: Float[Tensor, "k d"]
+) -> Float[Tensor, " d"]:
+    """The point of highest value that is not known yet (the very best if all are)."""
+    order = values.argsort(descending=True, stable=True)
+    for point in pool[order]:
+        if not bool(((known - point).abs() <= _SAME).all(dim=1).any()):
+            return point
+    return pool[order[0]]
+
+
+def _climb(
+    acqf: AcquisitionFunction,
+    data: Dataset,
+    starts: Float[Tensor, "r d"],
+    search: Search,
+    generator: torch.Generator,
+) -> Float[Tensor, "r d"]:
+    """Climb from all starts at once; discrete dimensions stay where they are."""
+    free = real_dims(data.space)
+    if not free or search.max_iter == 0:
+        return starts
+    bounds = torch.stack([torch.zeros_like(starts[0]), torch.ones_like(starts[0])])
+    if len(free) < data.n_dims:  # pin what is discrete at its start
+        return torch.stack(
+            [_climb_one(acqf, start, bounds, search, free) for start in starts]
+        )
+    with manual_seed(seed_from(generator)):
+        climbed, _ = optimize_acqf(
+            acqf,
+            bounds=bounds,
+            q=1,
+            num_restarts=starts.shape[0],
+            batch_initial_conditions=starts.unsqueeze(-2),
+            options={"maxiter": search.max_iter},
+            return_best_only=False,
+        )
+    return climbed.detach().squeeze(-2)
+
+
+def _climb_one(
+    acqf: AcquisitionFunction,
+    start: Float[Tensor, " d"],
+    bounds: Float[Tensor, "2 d"],
+    search: Search,
+    free: list[int],
+) -> Float[Tensor, " d"]:
+    fixed = {i: float(start[i]) for i in range(start.shape[0]) if i not in free}
+    climbed, _ = optimize_acqf(
+        acqf,
+        bounds=bounds,
+        q=1,
+        num_restarts=1,
+        batch_initial_conditions=start[None, None, :],
+        fixed_features=fixed,
+        options={"maxiter": search.max_iter},
+    )
+    return climbed.detach().squeeze(-2)

@@ -1,0 +1,70 @@
+"""Discrete neighborhoods: what a gradient cannot reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
+from jaxtyping import Float
+from torch import Tensor
+
+from wideopt.data.dataset import Dataset
+from wideopt.space import Integer, Real, Space
+
+__all__ = ["improve_mixed", "neighbors", "real_dims"]
+
+_MAX_ROUNDS = 20
+
+
+def real_dims(space: Space) -> list[int]:
+    """Dimensions of the unit cube that belong to real parameters."""
+    return [
+        s.start
+        for p, s in zip(space.parameters, space.slices, strict=True)
+        if isinstance(p, Real)
+    ]
+
+
+def neighbors(space: Space, point: Float[Tensor, " d"]) -> Float[Tensor, "m d"]:
+    """Legal points that differ in one discrete parameter.
+
+    Every other choice of a category; for an integer, steps of 1, 2, 4, ... both ways.
+    """
+    values = space.decode(point.detach().cpu().numpy())
+    rows = []
+    for i, parameter in enumerate(space.parameters):
+        if isinstance(parameter, Real):
+            continue
+        if isinstance(parameter, Integer):
+            span = parameter.high - parameter.low
+            steps = [s * 2**e for e in range(span.bit_length()) for s in (-1, 1)]
+            others = [values[i] + s for s in steps]
+            others = [v for v in others if parameter.low <= v <= parameter.high]
+        else:
+            others = [v for v in parameter.choices if v is not values[i]]
+        for other in others:
+            rows.append(space.encode([*values[:i], other, *values[i + 1 :]]))
+    if not rows:
+        return point[None, :][:0]
+    found = torch.from_numpy(np.array(rows)).to(point)
+    found[:, real_dims(space)] = point[real_dims(space)]
+    return found
+
+
+def improve_mixed(
+    acqf: AcquisitionFunction, data: Dataset, points: Float[Tensor, "r d"]
+) -> Float[Tensor, "r d"]:
+    """Walk each point to its best neighbor until none is better."""
+    return torch.stack([_walk(acqf, data.space, point) for point in points])
+
+
+def _walk(acqf: AcquisitionFunction, space: Space, point: Tensor) -> Tensor:
+    for _ in range(_MAX_ROUNDS):
+        pool = torch.cat([point[None, :], neighbors(space, point)])
+        with torch.no_grad():
+            values = acqf(pool.unsqueeze(-2)).nan_to_num(nan=-torch.inf)
+        best = int(values.argmax())
+        if values[best] <= values[0]:
+            return point
+        point = pool[best]
+    return point

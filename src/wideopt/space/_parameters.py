@@ -1,0 +1,286 @@
+"""Parameters: one legal range of user values, and its cells of the unit cube.
+
+Notation: v a user value, u ∈ [0, 1]^k its encoding, k = `n_dims`. Encoding sends a
+value to the middle of its cell, decoding sends a whole cell to its value, so that
+every u decodes to a legal value and decode(encode(v)) = v.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wideopt.exceptions import InputError, SpaceError
+
+__all__ = ["Categorical", "Integer", "Parameter", "Real"]
+
+Array: TypeAlias = NDArray[np.float64]
+Choice: TypeAlias = "str | int | float | bool | None"
+
+
+def is_number(value: object) -> bool:
+    """Whether value is a real number (a bool is not meant as one)."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+
+
+def _check_bounds(kind: str, low: object, high: object, log: object) -> None:
+    for name, bound in (("low", low), ("high", high)):
+        if not is_number(bound) or not math.isfinite(bound):  # type: ignore[arg-type]
+            raise SpaceError(
+                f"{kind} needs finite numbers as bounds, but {name} is {bound!r}."
+            )
+    if not low < high:  # type: ignore[operator]
+        raise SpaceError(f"{kind} needs low < high, but got low={low}, high={high}.")
+    if not isinstance(log, bool):
+        raise SpaceError(f"{kind} needs log to be True or False, but got {log!r}.")
+    if log and low <= 0:  # type: ignore[operator]
+        raise SpaceError(
+            f"{kind} on a log scale needs low > 0, but got low={low}; "
+            "shift the range or use log=False."
+        )
+
+
+@dataclass(frozen=True)
+class Real:
+    """A real number in [low, high], uniform or on a log scale."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        _check_bounds("Real", self.low, self.high, self.log)
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+        if not math.isfinite(self.high - self.low):
+            raise SpaceError(
+                f"Real needs a range that a float can hold, but [{self.low}, "
+                f"{self.high}] is wider."
+            )
+
+    @property
+    def n_dims(self) -> int:
+        """Dimensions taken in the unit cube."""
+        return 1
+
+    @property
+    def n_values(self) -> float:
+        """Number of distinct values: infinite."""
+        return math.inf
+
+    def check(self, value: object) -> float:
+        """The value as a float, or an error if it is not in the range."""
+        if not is_number(value):
+            raise InputError(f"is {value!r}, which is not a number")
+        number = float(value)  # type: ignore[arg-type]
+        slack = 1e-9 * (self.high - self.low)  # rounding of a user's own arithmetic
+        if not self.low - slack <= number <= self.high + slack:
+            raise InputError(f"is {number}, outside [{self.low}, {self.high}]")
+        return number
+
+    def encode(self, value: float) -> Array:
+        """Position in the unit interval."""
+        v = min(max(value, self.low), self.high)
+        if self.log:
+            u = math.log(v / self.low) / math.log(self.high / self.low)
+        else:
+            u = (v - self.low) / (self.high - self.low)
+        return np.array([min(max(u, 0.0), 1.0)])
+
+    def decode(self, u: Array) -> float:
+        """The value at a position; clamped, since exp(log(10)) exceeds 10."""
+        t = min(max(float(u[0]), 0.0), 1.0)
+        if self.log:
+            v = self.low * math.exp(t * math.log(self.high / self.low))
+        else:
+            v = self.low + t * (self.high - self.low)
+        return min(max(v, self.low), self.high)
+
+    def snap(self, U: Array) -> Array:
+        """Nearest legal encodings, row by row: a real number is always legal."""
+        return np.clip(U, 0.0, 1.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {"kind": "real", "low": self.low, "high": self.high, "log": self.log}
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A whole number in {low, ..., high}, uniform or on a log scale."""
+
+    low: int
+    high: int
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        _check_bounds("Integer", self.low, self.high, self.log)
+        for name, bound in (("low", self.low), ("high", self.high)):
+            if bound != int(bound):
+                raise SpaceError(
+                    f"Integer needs whole bounds, but {name} is {bound!r}."
+                )
+            object.__setattr__(self, name, int(bound))
+        if max(abs(self.low), abs(self.high)) > 2**53:
+            raise SpaceError(
+                f"Integer bounds must be within ±2**53, but got [{self.low}, "
+                f"{self.high}]; use Real and round."
+            )
+
+    @property
+    def n_dims(self) -> int:
+        """Dimensions taken in the unit cube."""
+        return 1
+
+    @property
+    def n_values(self) -> float:
+        """Number of distinct values."""
+        return self.high - self.low + 1
+
+    def check(self, value: object) -> int:
+        """The value as an int, or an error if it is not in the range."""
+        if not is_number(value) or not math.isfinite(value):  # type: ignore[arg-type]
+            raise InputError(f"is {value!r}, which is not a whole number")
+        number = round(float(value))  # type: ignore[arg-type]
+        if abs(number - float(value)) > 1e-9 * max(1, abs(number)):  # type: ignore[arg-type]
+            raise InputError(f"is {value}, which is not a whole number")
+        if not self.low <= number <= self.high:
+            raise InputError(f"is {number}, outside [{self.low}, {self.high}]")
+        return number
+
+    def _edges(self) -> tuple[float, float]:
+        return self.low - 0.5, self.high + 0.5
+
+    def _positions(self, values: Array) -> Array:
+        a, b = self._edges()
+        if self.log:
+            return np.log(values / a) / math.log(b / a)
+        return (values - a) / (b - a)
+
+    def _values(self, U: Array) -> Array:
+        a, b = self._edges()
+        t = np.clip(U, 0.0, 1.0)
+        if self.log:
+            raw = np.rint(a * np.exp(t * math.log(b / a)))
+        else:
+            # The last cell is closed: u = 1 decodes to high.
+            raw = self.low + np.floor(t * (b - a))
+        return np.clip(raw, self.low, self.high)
+
+    def encode(self, value: int) -> Array:
+        """Middle of the value's cell."""
+        return self._positions(np.array([float(value)]))
+
+    def decode(self, u: Array) -> int:
+        """The value whose cell holds u."""
+        return int(self._values(u[:1])[0])
+
+    def snap(self, U: Array) -> Array:
+        """Nearest legal encodings, row by row."""
+        return self._positions(self._values(U))
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {"kind": "integer", "low": self.low, "high": self.high, "log": self.log}
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of several choices without order: strings, numbers, booleans or None.
+
+    Two choices take one dimension of the unit cube; more take one each (one-hot).
+    """
+
+    choices: tuple[Choice, ...]
+
+    def __init__(self, choices: Any) -> None:
+        if isinstance(choices, str) or not hasattr(choices, "__iter__"):
+            raise SpaceError(f"Categorical needs a list of choices, got {choices!r}.")
+        items = tuple(_plain(choice) for choice in choices)
+        for choice in items:
+            _check_choice(choice)
+        if len({_identity(choice) for choice in items}) < len(items):
+            raise SpaceError(f"Categorical has a choice twice: {list(items)}.")
+        if len(items) < 2:
+            raise SpaceError(
+                f"Categorical needs at least two choices, but got {list(items)}."
+            )
+        object.__setattr__(self, "choices", items)
+
+    @property
+    def n_dims(self) -> int:
+        """Dimensions taken in the unit cube."""
+        return 1 if len(self.choices) == 2 else len(self.choices)
+
+    @property
+    def n_values(self) -> float:
+        """Number of distinct values."""
+        return len(self.choices)
+
+    def check(self, value: object) -> Choice:
+        """The choice that equals value, or an error if there is none."""
+        return self.choices[self._index(value)]
+
+    def _index(self, value: object) -> int:
+        identity = _identity(_plain(value))
+        for i, choice in enumerate(self.choices):
+            if _identity(choice) == identity:
+                return i
+        raise InputError(f"is {value!r}, not one of {list(self.choices)}")
+
+    def encode(self, value: object) -> Array:
+        """A corner of the cube."""
+        index = self._index(value)
+        if len(self.choices) == 2:
+            return np.array([float(index)])
+        return np.eye(len(self.choices))[index]
+
+    def decode(self, u: Array) -> Choice:
+        """The choice with the largest coordinate (the first of equal ones)."""
+        return self.choices[int(self._indices(u[None, :])[0])]
+
+    def _indices(self, U: Array) -> NDArray[np.intp]:
+        if len(self.choices) == 2:
+            return (U[:, 0] >= 0.5).astype(np.intp)
+        return np.argmax(U, axis=1)
+
+    def snap(self, U: Array) -> Array:
+        """Nearest legal encodings, row by row."""
+        index = self._indices(U)
+        if len(self.choices) == 2:
+            return index[:, None].astype(np.float64)
+        return np.eye(len(self.choices))[index]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {"kind": "categorical", "choices": list(self.choices)}
+
+
+Parameter: TypeAlias = Real | Integer | Categorical
+
+
+def _plain(value: object) -> Any:
+    """A NumPy scalar as the Python value it holds."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _identity(choice: object) -> tuple[str, object]:
+    """Tells True from 1, but not 1 from 1.0."""
+    if isinstance(choice, bool) or choice is None:
+        return (type(choice).__name__, choice)
+    return ("number", choice) if isinstance(choice, int | float) else ("text", choice)
+
+
+def _check_choice(choice: object) -> None:
+    if choice is not None and not isinstance(choice, str | int | float | bool):
+        raise SpaceError(
+            "Categorical takes strings, numbers, booleans and None, but got "
+            f"{choice!r}; use its name and look the object up in your function."
+        )
+    if isinstance(choice, float) and not math.isfinite(choice):
+        raise SpaceError(f"Categorical needs finite numbers, but got {choice!r}.")
