@@ -34,7 +34,7 @@ bench: .venv/.dev
 	touch $@
 
 .venv/.dev: .venv/.core
-	$(INSTALL) -e ".[report,dashboard,dev]"
+	$(INSTALL) -e ".[report,dashboard,bench,dev]"
 	touch $@
 
 clean:

@@ -7,6 +7,7 @@ incumbent, β the confidence factor, c_i the constraints.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -44,10 +45,10 @@ class LogOptimisticImprovement(AcquisitionFunction):
         super().__init__(model=model)
         self.best_f, self.beta = best_f, beta
 
-    @t_batch_mode_transform(expected_q=1)
+    @t_batch_mode_transform(expected_q=1)  # type: ignore[arg-type] # wants any acqf
     def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
         """The value at X."""
-        posterior = self.model.posterior(X)
+        posterior: Any = self.model.posterior(X)
         mean = posterior.mean.squeeze(-1).squeeze(-1)
         sigma = posterior.variance.clamp_min(1e-20).sqrt().squeeze(-1).squeeze(-1)
         u = (self.best_f - mean + self.beta**0.5 * sigma) / self._tau
@@ -59,5 +60,5 @@ class LogOptimisticImprovement(AcquisitionFunction):
 def log_feasibility(constraints: Sequence[Model]) -> AcquisitionFunction:
     """Σ log P(c_i(x) <= 0) over independent constraint models."""
     return LogProbabilityOfFeasibility(
-        ModelList(*constraints), {i: (None, 0.0) for i in range(len(constraints))}
+        ModelList(*constraints), dict.fromkeys(range(len(constraints)), (None, 0.0))
     )

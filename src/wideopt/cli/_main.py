@@ -48,7 +48,7 @@ def _common(
 
 
 @app.command()
-def run(  # noqa: PLR0913 - one parameter per command-line option
+def run(
     target: Annotated[
         str,
         typer.Argument(

@@ -64,9 +64,9 @@ def hallucinated(
     if data.X_pending.shape[0] == 0:
         return model
     with torch.no_grad(), quiet():
-        expected = model.posterior(data.X_pending).mean
+        posterior: Any = model.posterior(data.X_pending)
         return surrogate.restore(
             torch.cat([data.X, data.X_pending]),
-            torch.cat([data.Z, expected]),
+            torch.cat([data.Z, posterior.mean]),
             state["hyper"],
         )

@@ -1,9 +1,9 @@
 """Gaussian-process methods: EI, PI, UCB and Thompson sampling, with constraints.
 
-EI: Jones, Schonlau and Welch (1998), in the log form of Ament et al. (2023); PI: Kushner
-(1964); UCB: Srinivas et al. (2010) with the practical βₜ = 0.2 d log(2t) of Kandasamy,
-Schneider and Póczos (2015); TS: one joint draw by pathwise conditioning, Wilson et al.
-(2020). With unknown constraints EI, PI and UCB are multiplied by the probability of
+EI: Jones, Schonlau and Welch (1998), in the log form of Ament et al. (2023); PI:
+Kushner (1964); UCB: Srinivas et al. (2010) with the practical βₜ = 0.2 d log(2t) of
+Kandasamy, Schneider and Póczos (2015); TS: one joint draw by pathwise conditioning,
+Wilson et al. (2020). With unknown constraints EI, PI and UCB are multiplied by the probability of
 feasibility (Gardner et al. 2014), and TS minimizes its draw where the drawn constraints
 hold (Eriksson and Poloczek 2021). Until a feasible point is known, EI, PI and UCB
 maximize the probability of feasibility alone.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -83,6 +83,7 @@ class GPMethod:
         search = Search(self.n_candidates - n_local, n_local, self.n_restarts)
         points: list[Tensor] = []
         for _ in range(n):
+            acqf: AcquisitionFunction
             if self.acquisition == "ts":  # draws differ by themselves
                 acqf = _draw(base, generator)
             else:
@@ -105,7 +106,8 @@ class GPMethod:
         # The incumbent is the best *mean* among feasible observations: with noise, the
         # best observation is a lucky one.
         with torch.no_grad():
-            best = float(objective.posterior(data.X[data.is_feasible]).mean.min())
+            posterior: Any = objective.posterior(data.X[data.is_feasible])
+            best = float(posterior.mean.min())
         if self.acquisition == "ei":
             return LogExpectedImprovement(objective, best_f=best, maximize=False)
         if self.acquisition == "pi":

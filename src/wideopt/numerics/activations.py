@@ -9,7 +9,7 @@ Notation:
     φ, φ'    an activation and its derivative
     gain     factor on φ that keeps the signal's variance through relu layers (√2)
 
-Each pair of expectations is (E[φ(u)φ(v)], E[φ'(u)φ'(v)]). By Price's theorem
+Each pair of expectations is gain²·(E[φ(u)φ(v)], E[φ'(u)φ'(v)]). By Price's theorem
 ∂E[φφ]/∂c = E[φ'φ'], which is what the tests check. Gradients are finite everywhere,
 also for coincident points (|c| = √(ab)) and vanishing variances.
 """
@@ -68,7 +68,7 @@ def _relu_slope(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 def _relu_expectations(
     a: Float[Tensor, "..."], b: Float[Tensor, "..."], c: Float[Tensor, "..."]
 ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
-    """√(ab)(sin θ + (π-θ) cos θ)/2π and (π-θ)/2π with θ = arccos(c/√(ab))."""
+    """√(ab)(sin θ + (π-θ) cos θ)/π and (π-θ)/π with θ = arccos(c/√(ab))."""
     ab = a * b
     is_null = ab <= _TINY
     s = torch.where(is_null, 1.0, ab).sqrt()
@@ -79,8 +79,8 @@ def _relu_expectations(
     theta_end = torch.where(rho > 0, 0.0, math.pi).to(rho)
     theta = torch.where(is_inside, torch.arccos(rho_inside), theta_end)
     sine = torch.where(is_inside, (1.0 - rho_inside.square()).sqrt(), 0.0)
-    mean = (s * sine + (math.pi - theta) * c) / (2 * math.pi)
-    slope = (math.pi - theta) / (2 * math.pi)
+    mean = (s * sine + (math.pi - theta) * c) / math.pi
+    slope = (math.pi - theta) / math.pi
     return torch.where(is_null, 0.0, mean), torch.where(is_null, 0.0, slope)
 
 

@@ -24,7 +24,7 @@ from wideopt.numerics.kernel import folded_rows
 
 __all__ = ["ConditionedPosterior", "Posterior", "Projection"]
 
-_CHUNK = 2**22  # float64 values in one working matrix of `marginals` (32 MB)
+_CHUNK = 2**20  # float64 values in one working matrix of `marginals` (8 MB)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from jaxtyping import Float
@@ -95,7 +95,7 @@ class DualPosterior(Posterior):
         """Return the posterior with q more observations, in O(n² q)."""
         X_all = cat_rows(self.X, X)
         Y_all = cat_rows(self.Y.unsqueeze(-1), Y.unsqueeze(-1)).squeeze(-1)
-        if self._is_outgrown(Y_all.shape[-1]):
+        if self.is_switching and _is_outgrown(self.kernel, Y_all.shape[-1]):
             return PrimalPosterior.of(self.kernel, X_all, Y_all, self.noise)
         new = self.kernel.represent(X)
         factor = self.factor.extended(
@@ -109,10 +109,6 @@ class DualPosterior(Posterior):
             factor=factor,
             alpha=factor.solve(Y_all),
         )
-
-    def _is_outgrown(self, n: int) -> bool:
-        is_finite = isinstance(self.kernel, TangentKernel)
-        return self.is_switching and is_finite and n > self.kernel.n_features
 
     def with_targets(self, Y: Float[Tensor, "... n"]) -> DualPosterior:
         """Return the posterior for other targets at the same points, in O(n²)."""
@@ -149,3 +145,8 @@ class DualPosterior(Posterior):
         return self.kernel.posterior_draw(
             generator, shape, self.X, lambda f0: self.factor.solve(target - f0)
         )
+
+
+def _is_outgrown(kernel: Kernel[Any], n: int) -> TypeGuard[TangentKernel]:
+    """Whether n observations exceed the features, so that primal is the smaller."""
+    return isinstance(kernel, TangentKernel) and n > kernel.n_features

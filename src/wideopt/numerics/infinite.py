@@ -5,7 +5,7 @@ expectations, see `activations`).
 
 Notation:
     Σ_0(x, x') = z·z' with z = (s ∘ (2x - 1), b);   Θ_0 = Σ_0
-    Σ_l = gain² E[φ(u)φ(v)],  Σ̇_l = gain² E[φ'(u)φ'(v)],  (u, v) ~ N(0, Σ_{l-1})
+    Σ_l = E[φ(u)φ(v)],  Σ̇_l = E[φ'(u)φ'(v)],  (u, v) ~ N(0, Σ_{l-1}), φ with its gain
     Θ_l = Θ_{l-1} ∘ Σ̇_l + Σ_l
     k = o² Θ_L with a trained readout, o² Θ_{L-1} ∘ Σ̇_L with a fixed one,
     o² Σ_L where the readout starts at zero (only its gradient is left)
@@ -69,10 +69,6 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         return self.scales.batch
 
     @property
-    def _gain2(self) -> float:
-        return self.architecture.phi.gain**2
-
-    @property
     def _expectations(self) -> Expectations:
         expectations = self.architecture.phi.expectations
         assert expectations is not None  # checked at construction
@@ -84,7 +80,7 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         variances = [Z.square().sum(-1)]
         for _ in range(self.architecture.depth - 1):
             v = variances[-1]
-            variances.append(self._gain2 * self._expectations(v, v, v)[0])
+            variances.append(self._expectations(v, v, v)[0])
         return InfiniteSide(Z, torch.stack(variances, dim=-1))
 
     def block_from(self, a: InfiniteSide, b: InfiniteSide) -> Float[Tensor, "... q n"]:
@@ -110,8 +106,7 @@ class InfiniteKernel(Kernel[InfiniteSide]):
     ) -> Float[Tensor, "..."]:
         Theta = cov
         for layer in range(self.architecture.depth):
-            mean, slope = self._expectations(va[..., layer], vb[..., layer], cov)
-            cov, dot = self._gain2 * mean, self._gain2 * slope
+            cov, dot = self._expectations(va[..., layer], vb[..., layer], cov)
             is_last = layer == self.architecture.depth - 1
             if is_last and self.architecture.readout == "fixed":
                 return Theta * dot

@@ -50,7 +50,7 @@ class Scales:
     def ones(cls, d: int, batch: tuple[int, ...] = ()) -> Scales:
         """Return scales of one everywhere."""
         one = torch.ones(batch, dtype=torch.float64)
-        return cls(torch.ones(*batch, d, dtype=torch.float64), one, one.clone())
+        return cls(torch.ones((*batch, d), dtype=torch.float64), one, one.clone())
 
     @property
     def d(self) -> int:

@@ -14,7 +14,7 @@ __all__ = ["Maximized", "Outcome", "evaluate"]
 
 @dataclass(frozen=True)
 class Maximized:
-    """A function whose maximum is wanted; told to the optimizer with its sign turned."""
+    """A function whose maximum is wanted; its sign is turned when told."""
 
     fun: Callable[[Any], Any]
 

@@ -1,4 +1,4 @@
-"""Where evaluations run: in this thread, in a pool of ours, or in the user's executor."""
+"""Where evaluations run: in this thread, in our pool, or in the user's executor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["open_executor"]
 class Inline(Executor):
     """An executor that runs each call at once, in this very thread."""
 
-    def submit(  # type: ignore[override]
+    def submit(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
         """Run the call and give a finished future; Ctrl-C passes through."""

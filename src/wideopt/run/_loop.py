@@ -210,7 +210,8 @@ class Run:
     def _wants_stop(self, callbacks: Sequence[Callback]) -> bool:
         result = self._result()
         # Every callback is called, even if an earlier one wants to stop.
-        return any([callback(result) is True for callback in callbacks])
+        answers = [callback(result) for callback in callbacks]
+        return any(answer is True for answer in answers)
 
     def _say(self, sentence: str) -> None:
         self._message = sentence

@@ -15,7 +15,7 @@ from wideopt.run._loop import Limits, Run
 __all__ = ["maximize", "minimize"]
 
 
-def minimize(  # noqa: PLR0913 - the one call that has every option
+def minimize(
     fun: Callable[[Any], Any],
     space: Any,
     *,

@@ -52,7 +52,7 @@ class Bar:
             return
         best = "best: none yet"
         if result.fun is not None:
-            best = f"best: {result.fun:.6g}" + ("" if result.feasible else " infeasible")
+            best = f"best: {result.fun:.6g}{'' if result.feasible else ' infeasible'}"
         if result.n_failed:
             best += f", {result.n_failed} failed"
         self._progress.update(self._task, completed=result.n_evals, best=best)

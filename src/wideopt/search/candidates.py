@@ -52,5 +52,5 @@ def _around(
     scale = 10 ** (-3.0 + 2.5 * torch.rand(n, 1, **kwargs))  # type: ignore[call-overload]
     share = torch.rand(n, 1, **kwargs).clamp_min(1.0 / d)  # type: ignore[call-overload]
     moved = torch.rand(n, d, **kwargs) < share  # type: ignore[call-overload]
-    steps = torch.randn(n, d, **kwargs) * scale * moved  # type: ignore[call-overload]
+    steps: Tensor = torch.randn(n, d, **kwargs) * scale * moved  # type: ignore[call-overload]
     return (base + steps.to(base)).clamp(0.0, 1.0)

@@ -79,6 +79,7 @@ def best_new(
 ) -> Float[Tensor, " d"]:
     """The point of highest value that is not known yet (the very best if all are)."""
     order = values.argsort(descending=True, stable=True)
+    point: Tensor
     for point in pool[order]:
         if not bool(((known - point).abs() <= _SAME).all(dim=1).any()):
             return point

@@ -42,8 +42,9 @@ def neighbors(space: Space, point: Float[Tensor, " d"]) -> Float[Tensor, "m d"]:
             others = [v for v in others if parameter.low <= v <= parameter.high]
         else:
             others = [v for v in parameter.choices if v is not values[i]]
-        for other in others:
-            rows.append(space.encode([*values[:i], other, *values[i + 1 :]]))
+        rows += [
+            space.encode([*values[:i], other, *values[i + 1 :]]) for other in others
+        ]
     if not rows:
         return point[None, :][:0]
     found = torch.from_numpy(np.array(rows)).to(point)

@@ -22,6 +22,8 @@ __all__ = ["Categorical", "Integer", "Parameter", "Real"]
 Array: TypeAlias = NDArray[np.float64]
 Choice: TypeAlias = "str | int | float | bool | None"
 
+_MAX_INTEGER = 2**40  # beyond, the log of a float no longer tells neighbors apart
+
 
 def is_number(value: object) -> bool:
     """Whether value is a real number (a bool is not meant as one)."""
@@ -81,13 +83,14 @@ class Real:
         slack = 1e-9 * (self.high - self.low)  # rounding of a user's own arithmetic
         if not self.low - slack <= number <= self.high + slack:
             raise InputError(f"is {number}, outside [{self.low}, {self.high}]")
-        return number
+        return min(max(number, self.low), self.high)
 
     def encode(self, value: float) -> Array:
         """Position in the unit interval."""
         v = min(max(value, self.low), self.high)
-        if self.log:
-            u = math.log(v / self.low) / math.log(self.high / self.low)
+        if self.log:  # a difference of logs, since high / low may overflow
+            start = math.log(self.low)
+            u = (math.log(v) - start) / (math.log(self.high) - start)
         else:
             u = (v - self.low) / (self.high - self.low)
         return np.array([min(max(u, 0.0), 1.0)])
@@ -96,7 +99,8 @@ class Real:
         """The value at a position; clamped, since exp(log(10)) exceeds 10."""
         t = min(max(float(u[0]), 0.0), 1.0)
         if self.log:
-            v = self.low * math.exp(t * math.log(self.high / self.low))
+            start, stop = math.log(self.low), math.log(self.high)
+            v = math.exp(min(start + t * (stop - start), stop))
         else:
             v = self.low + t * (self.high - self.low)
         return min(max(v, self.low), self.high)
@@ -126,9 +130,9 @@ class Integer:
                     f"Integer needs whole bounds, but {name} is {bound!r}."
                 )
             object.__setattr__(self, name, int(bound))
-        if max(abs(self.low), abs(self.high)) > 2**53:
+        if max(abs(self.low), abs(self.high)) > _MAX_INTEGER:
             raise SpaceError(
-                f"Integer bounds must be within ±2**53, but got [{self.low}, "
+                f"Integer bounds must be within ±2**40, but got [{self.low}, "
                 f"{self.high}]; use Real and round."
             )
 
@@ -238,23 +242,23 @@ class Categorical:
         index = self._index(value)
         if len(self.choices) == 2:
             return np.array([float(index)])
-        return np.eye(len(self.choices))[index]
+        return _one_hot(len(self.choices), index)
 
     def decode(self, u: Array) -> Choice:
         """The choice with the largest coordinate (the first of equal ones)."""
         return self.choices[int(self._indices(u[None, :])[0])]
 
     def _indices(self, U: Array) -> NDArray[np.intp]:
-        if len(self.choices) == 2:
-            return (U[:, 0] >= 0.5).astype(np.intp)
-        return np.argmax(U, axis=1)
+        is_two = len(self.choices) == 2
+        index: NDArray[np.intp] = U[:, 0] >= 0.5 if is_two else np.argmax(U, axis=1)
+        return index.astype(np.intp)
 
     def snap(self, U: Array) -> Array:
         """Nearest legal encodings, row by row."""
         index = self._indices(U)
         if len(self.choices) == 2:
             return index[:, None].astype(np.float64)
-        return np.eye(len(self.choices))[index]
+        return _one_hot(len(self.choices), index)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form."""
@@ -262,6 +266,11 @@ class Categorical:
 
 
 Parameter: TypeAlias = Real | Integer | Categorical
+
+
+def _one_hot(n: int, index: int | NDArray[np.intp]) -> Array:
+    corners: Array = np.eye(n)[index]
+    return corners
 
 
 def _plain(value: object) -> Any:

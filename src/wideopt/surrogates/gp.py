@@ -41,7 +41,9 @@ class _MarginalGP(SingleTaskGP):
     set N times. The marginals of the joint posterior at (N, d) are the same numbers.
     """
 
-    def posterior(self, X: Tensor, *args: Any, **kwargs: Any) -> Posterior:
+    def posterior(  # type: ignore[override] # the bases differ among themselves
+        self, X: Tensor, *args: Any, **kwargs: Any
+    ) -> Posterior:
         """The posterior at X."""
         if X.ndim < 3 or X.shape[-2] != 1 or args or any(kwargs.values()):
             return super().posterior(X, *args, **kwargs)

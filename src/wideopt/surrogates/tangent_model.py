@@ -1,0 +1,183 @@
+"""The fitted tangent surrogate: a mixture of tangent posteriors as a BoTorch model.
+
+Each member is the posterior of one network (an initialization, an activation, a depth)
+for all outputs at once; members are averaged with weights w (their evidence, or equal):
+
+    mean = Σ w_i m_i,   C = Σ w_i (C_i + (m_i - mean)(m_i - mean)ᵀ)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from wideopt.numerics.conditioning import Posterior
+from wideopt.numerics.kernel import Draw
+from wideopt.surrogates.moments import MomentModel, Standardization
+
+__all__ = ["TangentDraws", "TangentModel"]
+
+
+class TangentModel(MomentModel):
+    """Complete from birth; `extended` and `retargeted` return new models.
+
+    Args:
+        members: tangent posteriors, each of batch (o,).
+        weights: of the members, for each output; they sum to one.
+        standardization: under which the members saw their targets.
+        batch: of the fantasies that the members were conditioned on.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Posterior],
+        weights: Float[Tensor, "members o"],
+        standardization: Standardization,
+        batch: torch.Size | None = None,
+    ) -> None:
+        super().__init__(standardization, batch=batch or torch.Size())
+        self.members: tuple[Any, ...] = tuple(members)
+        self.weights = weights
+
+    def moments(
+        self, X: Float[Tensor, "... q d"]
+    ) -> tuple[Float[Tensor, "... o q"], Float[Tensor, "... o q q"]]:
+        """Joint mean and covariance of the standardized outputs."""
+        parts = [member.moments(X.unsqueeze(-3)) for member in self.members]
+        if len(parts) == 1:
+            return parts[0]
+        mean = self._average([m for m, _ in parts], 1)
+        spreads = [
+            C + (m - mean).unsqueeze(-1) * (m - mean).unsqueeze(-2) for m, C in parts
+        ]
+        return mean, self._average(spreads, 2)
+
+    def marginals(
+        self, X: Float[Tensor, "... q d"]
+    ) -> tuple[Float[Tensor, "... o q"], Float[Tensor, "... o q"]]:
+        """Mean and variance of the standardized outputs, point by point."""
+        parts = [member.marginals(X.unsqueeze(-3)) for member in self.members]
+        if len(parts) == 1:
+            return parts[0]
+        mean = self._average([m for m, _ in parts], 1)
+        return mean, self._average([v + (m - mean).square() for m, v in parts], 1)
+
+    def _average(self, parts: list[Tensor], n_trailing: int) -> Tensor:
+        """Σ w_i part_i, for parts with n_trailing dimensions after the outputs'."""
+        w = self.weights.reshape(*self.weights.shape, *(1,) * n_trailing)
+        total = w[0] * parts[0]
+        for w_i, part in zip(w[1:], parts[1:], strict=True):
+            total = total + w_i * part
+        return total
+
+    @property
+    def noise(self) -> Float[Tensor, "... o"]:
+        """Observation noise, averaged over the members."""
+        return self._average([member.noise for member in self.members], 0)
+
+    @property
+    def train_X(self) -> Float[Tensor, "n d"]:
+        """Training points."""
+        X: Tensor = self.members[0].X
+        return X
+
+    @property
+    def train_Y(self) -> Float[Tensor, "n o"]:
+        """Training outputs, in the units of the data."""
+        s = self.standardization
+        Y: Tensor = self.members[0].Y.mT * s.scale + s.shift
+        return Y
+
+    @property
+    def information_gain(self) -> Float[Tensor, " o"]:
+        """½ log det(I + K/λ) of the data, averaged over the members."""
+        return self._average([member.information_gain for member in self.members], 0)
+
+    def extended(
+        self, X: Float[Tensor, "q d"], Y: Float[Tensor, "q o"]
+    ) -> TangentModel:
+        """The model with q more observations, in O(n² q) (or O(p² q))."""
+        everything = torch.cat([self.train_Y, Y])
+        s = Standardization.of(everything)
+        members = [m.extended(X, s.apply(Y)) for m in self.members]
+        return TangentModel(members, self.weights, s).retargeted(everything)
+
+    def retargeted(self, Y: Float[Tensor, "n o"]) -> TangentModel:
+        """The model for other outputs at the same points, in O(n²)."""
+        s = Standardization.of(Y)
+        members = [m.with_targets(s.apply(Y)) for m in self.members]
+        return TangentModel(members, self.weights, s)
+
+    def subset_output(self, idcs: list[int]) -> TangentModel:
+        """The model of some of the outputs."""
+        members = [member.selected(idcs) for member in self.members]
+        return TangentModel(
+            members,
+            self.weights[:, idcs],
+            self.standardization.subset(idcs),
+            self.batch_shape,
+        )
+
+    def condition_on_observations(
+        self, X: Tensor, Y: Tensor, **kwargs: Any
+    ) -> TangentModel:
+        """The model given more observations, for a whole batch of them at once.
+
+        Nothing of the size of the data is copied, and gradients flow to X, as knowledge
+        gradients need; `extended` is for observations that are there to stay.
+        """
+        del kwargs  # BoTorch passes noise levels, which this model has inferred
+        batch = torch.broadcast_shapes(X.shape[:-2], Y.shape[:-2])
+        if X.shape[-2] == 0:
+            return TangentModel(self.members, self.weights, self.standardization, batch)
+        targets = self.standardization.apply(Y)
+        members = [m.conditioned(X.unsqueeze(-3), targets) for m in self.members]
+        return TangentModel(members, self.weights, self.standardization, batch)
+
+    def draw(self, generator: torch.Generator, n_draws: int = 1) -> TangentDraws:
+        """Joint posterior functions, each cheap and differentiable."""
+        draws = tuple(member.draw(generator, n_draws) for member in self.members)
+        cumulated = self.weights.cumsum(dim=0).cpu()
+        u = torch.rand(
+            (1, n_draws, self.num_outputs), generator=generator, dtype=torch.float64
+        )
+        chosen = (u > cumulated[:-1].unsqueeze(1)).sum(dim=0)
+        return TangentDraws(draws, chosen, self.standardization)
+
+    def independent_draw(
+        self, X: Float[Tensor, "... q d"], generator: torch.Generator
+    ) -> Float[Tensor, "... q o"]:
+        """Every point drawn on its own, as the papers' Thompson sampling does."""
+        mean, variance = self.marginals(X)
+        z = torch.randn(mean.shape, generator=generator, dtype=torch.float64).to(mean)
+        s = self.standardization
+        return (mean + variance.sqrt() * z).mT * s.scale + s.shift
+
+
+@dataclass(frozen=True)
+class TangentDraws:
+    """Sampled functions; `chosen` tells which member each comes from."""
+
+    draws: tuple[Draw, ...]
+    chosen: Int[Tensor, "s o"]
+    standardization: Standardization
+
+    def __call__(self, X: Float[Tensor, "... q d"]) -> Float[Tensor, "s ... q o"]:
+        """Values of all s functions at X, in the units of the data."""
+        values: Tensor | None = None
+        for i, draw in enumerate(self.draws):
+            is_chosen = self.chosen == i
+            if not bool(is_chosen.any()):
+                continue
+            part = draw(X.unsqueeze(-3)).movedim(-2, -1)  # (s, *t, q, o)
+            mask = is_chosen.reshape(
+                is_chosen.shape[0], *(1,) * (part.ndim - 2), is_chosen.shape[1]
+            ).to(part.device)
+            values = part if values is None else torch.where(mask, part, values)
+        assert values is not None  # every draw comes from some member
+        return values * self.standardization.scale + self.standardization.shift
