@@ -27,7 +27,7 @@ if __name__ == "__main__":
 
     # The next day.
     optimizer = wo.Optimizer.from_state_dict(json.loads(saved))
-    for _ in range(8):
+    for _ in range(5):
         recipe = optimizer.ask()
         if recipe["minutes"] > 110:  # the kettle boils dry
             optimizer.tell_failed(recipe)

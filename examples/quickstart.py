@@ -7,9 +7,9 @@ import wideopt as wo
 
 
 def cost(x):
-    return (x[0] - 0.3) ** 2 + abs(x[1] - 2.0)
+    return (x[0] - 0.3) ** 2 + 0.01 * (x[1] - 2) ** 2
 
 
 if __name__ == "__main__":
-    result = wo.minimize(cost, [(0, 1), (-5, 10)], n_evals=20, seed=0)
+    result = wo.minimize(cost, [(0, 1), (-5, 10)], n_evals=15, seed=0)
     print(result)

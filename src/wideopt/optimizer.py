@@ -18,7 +18,7 @@ from wideopt.exceptions import InputError
 from wideopt.methods import create
 from wideopt.methods.base import Method, State
 from wideopt.result import Result
-from wideopt.search.candidates import snapped
+from wideopt.search.candidates import distinct, snapped
 from wideopt.search.design import generator_for, sobol_points
 from wideopt.space import Config, Space
 
@@ -123,7 +123,10 @@ class Optimizer:
                 return points.detach().cpu().numpy()
             n_design = n  # nothing to learn from yet: go on filling the space
         design = sobol_points(self.space.n_dims, n_design, self.seed, self._n_asked)
-        return snapped(self.space, design).numpy()
+        taken = torch.tensor(np.array(self._points).reshape(-1, self.space.n_dims))
+        generator = generator_for(self.seed, self._n_asked)
+        design = snapped(self.space, design)
+        return distinct(self.space, design, taken, generator).numpy()
 
     def _data(self) -> Dataset:
         observed = [(self._points[i], self._trials[i]) for i in self._told]

@@ -29,7 +29,11 @@ def error_at(arch, width, scales, X, seeds):
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize(
     ("init", "readout"),
-    [("antisymmetric", "trained"), ("antisymmetric", "fixed"), ("zero-last", "trained")],
+    [
+        ("antisymmetric", "trained"),
+        ("antisymmetric", "fixed"),
+        ("zero-last", "trained"),
+    ],
 )
 def test_finite_width_tends_to_the_limit(
     activation, depth, init, readout, uniform, make_scales
@@ -39,7 +43,7 @@ def test_finite_width_tends_to_the_limit(
     coarse = error_at(arch, 64, scales, X, 20)
     fine = error_at(arch, 1024, scales, X, 20)
     # 16 times the width: about a quarter of the error
-    assert fine < 0.03
+    assert fine < 0.08
     assert 2.0 < coarse / fine < 8.0
 
 
@@ -105,7 +109,7 @@ def test_joined_sides(make_scales, uniform):
 def test_prior_draw_moments(generator, uniform, make_scales):
     kernel = InfiniteKernel(Architecture(), make_scales(2, 2), draw_width=1024)
     X = uniform(3, 2)
-    f = kernel.prior_draw(generator, (5_000, 2))(X)
+    f = kernel.prior_draw(generator, (2_000, 2))(X)
     cov = torch.einsum("sbi,sbj->bij", f, f) / len(f)
     K = kernel.block(X, X)
     torch.testing.assert_close(cov, K, rtol=0.0, atol=0.15 * K.max().item())

@@ -143,6 +143,7 @@ def test_wrong_length(x):
         problems.get("branin")(x)
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("x", ["ab", {"x": 1}, [None, object()], [[1.0], [1.0, 2.0]]])
 def test_not_numbers(x):
     with pytest.raises(InputError, match=r"'branin' takes 2 numbers"):

@@ -143,12 +143,16 @@ def _robust_constraint(c: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
 
 def _spread(y: Float[Tensor, " n"]) -> Tensor:
     """Interquartile range over that of a unit normal; falls back for ties."""
-    q1, q3 = y.quantile(0.25), y.quantile(0.75)
-    deviations = (y - y.median()).abs()
-    for spread in ((q3 - q1) / 1.349, deviations.mean()):
-        if spread > 1e-12 * y.abs().max():
-            return spread
-    return torch.ones_like(q1)
+    median = y.median()
+    spread = (y.quantile(0.75) - y.quantile(0.25)) / 1.349
+    rounding = 1e-12 * median.abs()
+    if spread > rounding:
+        return spread
+    # More than half are equal. The median of the other deviations, not their mean,
+    # since one of them may be wild.
+    deviations = (y - median).abs()
+    deviations = deviations[deviations > rounding]
+    return deviations.median() if deviations.numel() > 0 else torch.ones_like(median)
 
 
 def _compress(z: Tensor, start: float) -> Tensor:

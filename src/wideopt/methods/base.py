@@ -7,21 +7,33 @@ proposes the same points, so that a restored optimizer continues bit for bit.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.models.model import Model
 from jaxtyping import Float
 from torch import Tensor
 
+from wideopt.acquisition.improvement import SumOfLogs, log_feasibility
 from wideopt.data.dataset import Dataset
-from wideopt.surrogates.base import Surrogate, quiet
+from wideopt.surrogates.base import Surrogate, outputs_of, quiet
 
-__all__ = ["Method", "State", "fitted", "hallucinated"]
+__all__ = [
+    "Method",
+    "State",
+    "feasibly",
+    "fitted",
+    "hallucinated",
+    "incumbent",
+    "one_by_one",
+]
 
 State: TypeAlias = "dict[str, Any]"
 
 
+@runtime_checkable
 class Method(Protocol):
     """A named algorithm. `state["message"]`, if set, is shown to the user."""
 
@@ -70,3 +82,40 @@ def hallucinated(
             torch.cat([data.Z, posterior.mean]),
             state["hyper"],
         )
+
+
+def one_by_one(
+    data: Dataset, n: int, choose: Callable[[Dataset], Float[Tensor, " d"]]
+) -> Float[Tensor, "n d"]:
+    """n points, each chosen with the ones before it pending."""
+    points: list[Tensor] = []
+    for _ in range(n):
+        points.append(choose(data))
+        data = data.with_pending(points[-1][None, :])
+    return torch.stack(points)
+
+
+def feasibly(
+    model: Model,
+    data: Dataset,
+    log_value: Callable[[Model], AcquisitionFunction],
+) -> AcquisitionFunction:
+    """A log acquisition of the objective's model plus the log of being feasible.
+
+    Gardner et al. (2014). Until a feasible point is known, the latter alone.
+    """
+    objective, *constraints = outputs_of(model)
+    terms: list[AcquisitionFunction] = []
+    if not constraints or bool(data.is_feasible.any()):
+        terms.append(log_value(objective))
+    if constraints:
+        terms.append(log_feasibility(constraints))
+    return SumOfLogs(terms)
+
+
+def incumbent(objective: Model, data: Dataset) -> float:
+    """The best *mean* at feasible observations: with noise, the best is a lucky one."""
+    known = data.is_feasible if bool(data.is_feasible.any()) else ~data.is_failed
+    with torch.no_grad():
+        posterior: Any = objective.posterior(data.X[known])
+        return float(posterior.mean.min())

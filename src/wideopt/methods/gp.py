@@ -3,17 +3,17 @@
 EI: Jones, Schonlau and Welch (1998), in the log form of Ament et al. (2023); PI:
 Kushner (1964); UCB: Srinivas et al. (2010) with the practical βₜ = 0.2 d log(2t) of
 Kandasamy, Schneider and Póczos (2015); TS: one joint draw by pathwise conditioning,
-Wilson et al. (2020). With unknown constraints EI, PI and UCB are multiplied by the probability of
-feasibility (Gardner et al. 2014), and TS minimizes its draw where the drawn constraints
-hold (Eriksson and Poloczek 2021). Until a feasible point is known, EI, PI and UCB
-maximize the probability of feasibility alone.
+Wilson et al. (2020). With unknown constraints EI, PI and UCB are multiplied by the
+probability of feasibility (Gardner et al. 2014), and TS minimizes its draw where the
+drawn constraints hold (Eriksson and Poloczek 2021). Until a feasible point is known,
+EI, PI and UCB maximize the probability of feasibility alone.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -22,28 +22,26 @@ from botorch.acquisition.analytic import (
     LogProbabilityOfImprovement,
 )
 from botorch.models.model import Model
-from botorch.sampling.pathwise.posterior_samplers import draw_matheron_paths
-from botorch.utils.sampling import manual_seed
 from jaxtyping import Float
 from torch import Tensor
 
-from wideopt.acquisition.draws import Draw, PenalizedDraw
-from wideopt.acquisition.improvement import (
-    LogOptimisticImprovement,
-    SumOfLogs,
-    log_feasibility,
-)
+from wideopt.acquisition.draws import PenalizedDraw
+from wideopt.acquisition.improvement import LogOptimisticImprovement
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
-from wideopt.methods.base import State, fitted, hallucinated
+from wideopt.methods.base import (
+    State,
+    feasibly,
+    fitted,
+    hallucinated,
+    incumbent,
+    one_by_one,
+)
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize
-from wideopt.surrogates.base import outputs_of
 from wideopt.surrogates.gp import GaussianProcess
 
 __all__ = ["GPMethod"]
-
-_PENALTY = 1e3  # per unit of violation, against an objective of spread 1
 
 
 @dataclass(frozen=True)
@@ -81,52 +79,23 @@ class GPMethod:
         base, state = fitted(surrogate, data, state)
         n_local = self.n_candidates // 3
         search = Search(self.n_candidates - n_local, n_local, self.n_restarts)
-        points: list[Tensor] = []
-        for _ in range(n):
+
+        def choose(data: Dataset) -> Tensor:
             acqf: AcquisitionFunction
             if self.acquisition == "ts":  # draws differ by themselves
-                acqf = _draw(base, generator)
+                acqf = PenalizedDraw.of(base, seed_from(generator))
             else:
                 model = hallucinated(surrogate, data, base, state)
-                acqf = self._improvement(model, data)
-            points.append(maximize(acqf, data, generator, search))
-            data = data.with_pending(points[-1][None, :])
-        return torch.stack(points), state
+                acqf = feasibly(model, data, lambda f: self._value(f, data))
+            return maximize(acqf, data, generator, search)
 
-    def _improvement(self, model: Model, data: Dataset) -> AcquisitionFunction:
-        objective, *constraints = outputs_of(model)
-        terms: list[AcquisitionFunction] = []
-        if bool(data.is_feasible.any()):
-            terms.append(self._objective_term(objective, data))
-        if constraints:
-            terms.append(log_feasibility(constraints))
-        return SumOfLogs(terms)
+        return one_by_one(data, n, choose), state
 
-    def _objective_term(self, objective: Model, data: Dataset) -> AcquisitionFunction:
-        # The incumbent is the best *mean* among feasible observations: with noise, the
-        # best observation is a lucky one.
-        with torch.no_grad():
-            posterior: Any = objective.posterior(data.X[data.is_feasible])
-            best = float(posterior.mean.min())
+    def _value(self, objective: Model, data: Dataset) -> AcquisitionFunction:
+        best = incumbent(objective, data)
         if self.acquisition == "ei":
             return LogExpectedImprovement(objective, best_f=best, maximize=False)
         if self.acquisition == "pi":
             return LogProbabilityOfImprovement(objective, best_f=best, maximize=False)
         beta = self.beta or 0.2 * data.n_dims * math.log(2 * max(data.n, 2))
         return LogOptimisticImprovement(objective, best_f=best, beta=beta)
-
-
-def _draw(model: Model, generator: torch.Generator) -> PenalizedDraw:
-    with manual_seed(seed_from(generator)):
-        objective, *constraints = [_path(output) for output in outputs_of(model)]
-    return PenalizedDraw(model, objective, constraints, _PENALTY)
-
-
-def _path(model: Model) -> Draw:
-    paths = draw_matheron_paths(model, sample_shape=torch.Size([1]))
-
-    def draw(X: Tensor) -> Tensor:
-        values: Tensor = paths(X.reshape(-1, X.shape[-1]))
-        return values.reshape(X.shape[:-1])
-
-    return draw

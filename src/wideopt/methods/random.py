@@ -10,7 +10,7 @@ from torch import Tensor
 
 from wideopt.data.dataset import Dataset
 from wideopt.methods.base import State
-from wideopt.search.candidates import snapped
+from wideopt.search.candidates import distinct, snapped
 from wideopt.search.design import seed_from, sobol_points
 
 __all__ = ["Random"]
@@ -28,4 +28,6 @@ class Random:
         seed = seed_from(generator) if seed is None else seed
         used = state.get("used", 0)
         points = sobol_points(data.n_dims, n, seed, start=used).to(data.X)
-        return snapped(data.space, points), {"seed": seed, "used": used + n}
+        known = torch.cat([data.X, data.X_pending])
+        points = distinct(data.space, snapped(data.space, points), known, generator)
+        return points, {"seed": seed, "used": used + n}

@@ -12,10 +12,10 @@ Notation:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from wideopt.exceptions import InputError
@@ -104,6 +104,15 @@ class TangentKernel(Kernel[TangentSide]):
         """Number p of features."""
         shapes = self.architecture.shapes(self.scales.d)
         return sum(shapes[i][0] * shapes[i][1] for i in self.layers)
+
+    def rescaled(
+        self, scales: Scales, rows: Int[Tensor, " r"] | None = None
+    ) -> TangentKernel:
+        """Return the kernel with other scales, for some rows of a batch of weights."""
+        weights = self.weights
+        if rows is not None:
+            weights = tuple(W[rows] if W.ndim > 2 else W for W in weights)
+        return replace(self, scales=scales, weights=weights)
 
     def represent(self, X: Float[Tensor, "... n d"]) -> TangentSide:
         """Return (H, D) of every contributing layer: one forward, one backward pass."""

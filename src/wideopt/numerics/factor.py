@@ -137,7 +137,7 @@ class PrimalFactor:
 
     @classmethod
     def of(
-        cls, p: int, chunks: Iterable[Float[Tensor, "... c p"]], noise: Tensor
+        cls, p: int, chunks: Iterable[Float[Tensor, "... p"]], noise: Tensor
     ) -> PrimalFactor:
         """Factor from the features, chunk by chunk."""
         eye = torch.eye(p, dtype=noise.dtype, device=noise.device)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from wideopt.exceptions import InputError
@@ -73,6 +73,13 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         expectations = self.architecture.phi.expectations
         assert expectations is not None  # checked at construction
         return expectations
+
+    def rescaled(
+        self, scales: Scales, rows: Int[Tensor, " r"] | None = None
+    ) -> InfiniteKernel:
+        """Return the kernel with other scales; it has no batch of its own."""
+        del rows
+        return replace(self, scales=scales)
 
     def represent(self, X: Float[Tensor, "... n d"]) -> InfiniteSide:
         """Return the embedded points and their variances layer by layer."""

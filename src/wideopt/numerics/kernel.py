@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from wideopt.numerics.scales import Scales
@@ -25,8 +25,10 @@ from wideopt.numerics.scales import Scales
 __all__ = ["Draw", "Kernel", "Side", "aligned", "cat_rows", "folded_rows"]
 
 SideT = TypeVar("SideT", bound="Side")
+KernelT = TypeVar("KernelT", bound="Kernel[Any]")
 
 
+@runtime_checkable
 class Side(Protocol):
     """A kernel's view of one set of points."""
 
@@ -84,6 +86,15 @@ class Kernel(ABC, Generic[SideT]):
         self, generator: torch.Generator, shape: tuple[int, ...] = (1,)
     ) -> Draw:
         """Draw functions of the prior; `shape` is (s, *b)."""
+
+    @abstractmethod
+    def rescaled(
+        self: KernelT, scales: Scales, rows: Int[Tensor, " r"] | None = None
+    ) -> KernelT:
+        """Return this kernel with other scales.
+
+        `rows` picks outputs, where the kernel itself has a batch of them.
+        """
 
     def block(
         self, A: Float[Tensor, "... q d"], B: Float[Tensor, "... n d"]

@@ -49,7 +49,7 @@ class Result:
         best = best_trial(history)
         constraints = None if best is None or best.c is None else list(best.c)
         return cls(
-            x=None if best is None else best.x,
+            x=None if best is None else best.x.copy(),
             fun=None if best is None else best.y,
             constraints=constraints,
             feasible=best is not None and best.is_feasible,

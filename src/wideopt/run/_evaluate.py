@@ -28,7 +28,7 @@ class Outcome:
     """What an evaluation returned, or the error it ended with."""
 
     value: Any
-    seconds: float
+    seconds: float | None
     error: str | None = None
 
     def split(self) -> tuple[Any, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 from wideopt.exceptions import InputError
 
-__all__ = ["open_executor"]
+__all__ = ["check_workers", "open_executor"]
 
 
 class Inline(Executor):
@@ -26,6 +26,53 @@ class Inline(Executor):
         return future
 
 
+class Processes(Executor):
+    """Worker processes that die alone: a crash costs one evaluation, not the pool."""
+
+    def __init__(self, n_workers: int) -> None:
+        # Spawned, not forked: a fork of a process with torch's threads may hang.
+        self._context = multiprocessing.get_context("spawn")
+        self._pools = [self._new() for _ in range(n_workers)]
+        self._last: list[Future[Any] | None] = [None] * n_workers
+
+    def _new(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, mp_context=self._context)
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        """Start the call in a free worker; a dead one is replaced."""
+        is_free = [last is None or last.done() for last in self._last]
+        i = is_free.index(True) if any(is_free) else 0
+        try:
+            future = self._pools[i].submit(fn, *args, **kwargs)
+        except BrokenExecutor:
+            self._pools[i] = self._new()
+            future = self._pools[i].submit(fn, *args, **kwargs)
+        self._last[i] = future
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End every worker once its call is done."""
+        for pool in self._pools:
+            pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+
+def check_workers(executor: object, n_workers: object, fun: Callable[..., Any]) -> None:
+    """An error if these cannot evaluate the function."""
+    is_whole = isinstance(n_workers, int) and not isinstance(n_workers, bool)
+    if not is_whole or n_workers < 1:  # type: ignore[operator]
+        raise InputError(
+            f"n_workers must be a whole number of at least 1, but got {n_workers!r}."
+        )
+    if executor is not None and not hasattr(executor, "submit"):
+        raise InputError(
+            f"executor must be a concurrent.futures.Executor, but got {executor!r}."
+        )
+    if executor is None and n_workers > 1:  # type: ignore[operator]
+        _pickled(fun)
+
+
 @contextmanager
 def open_executor(
     executor: Executor | None, n_workers: int, fun: Callable[[Any], Any]
@@ -34,23 +81,35 @@ def open_executor(
     if executor is not None or n_workers == 1:
         yield executor or Inline()
         return
-    _check_picklable(fun)
-    # Spawned, not forked: a fork of a process with torch's threads may hang.
-    pool = ProcessPoolExecutor(
-        n_workers, mp_context=multiprocessing.get_context("spawn")
-    )
+    pool = Processes(n_workers)
     try:
+        _check_arrives(pool, fun)
         yield pool
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _check_picklable(fun: Callable[[Any], Any]) -> None:
+def _pickled(fun: Callable[[Any], Any]) -> bytes:
     try:
-        pickle.dumps(fun)
+        return pickle.dumps(fun)
     except Exception as error:
         raise InputError(
             f"With n_workers > 1 the function is sent to other processes, but {fun!r} "
             f"cannot be ({error}); define it at the top level of a module, or give "
             "executor=ThreadPoolExecutor(n_workers)."
         ) from None
+
+
+def _check_arrives(pool: Executor, fun: Callable[[Any], Any]) -> None:
+    try:
+        pool.submit(_load, _pickled(fun)).result()
+    except Exception as error:
+        raise InputError(
+            f"A worker process cannot load {fun!r} ({type(error).__name__}: {error}); "
+            'put the call of minimize under `if __name__ == "__main__":` and the '
+            "function at the top level of a module."
+        ) from None
+
+
+def _load(pickled: bytes) -> None:
+    pickle.loads(pickled)

@@ -33,8 +33,11 @@ class Limits:
     timeout: float | None = None
 
     def __post_init__(self) -> None:
-        if self.timeout is not None and not self.timeout > 0:
-            raise InputError(f"timeout must be positive, but got {self.timeout!r}.")
+        is_number = isinstance(self.timeout, int | float)
+        if self.timeout is not None and not (is_number and self.timeout > 0):
+            raise InputError(
+                f"timeout must be a positive number, but got {self.timeout!r}."
+            )
 
 
 class Run:
@@ -66,9 +69,10 @@ class Run:
             return
         self._check_same(header, is_seed_given)
         ours = self._optimizer
-        if header["method"] != ours.method:  # a change of mind: the data stay
-            header = {**header, "method": ours.method, "options": ours.options}
+        wanted = {"method": ours.method, "options": ours.options}
+        if header != header | wanted:  # a change of mind: the data stay
             self._record.forget_state()
+        header = {**header, **wanted, "n_evals": ours.n_evals}
         self._optimizer, running = self._record.restore(header)
         self._record.write_header(self._optimizer)
         self._is_open = self._is_open and not self._has_complete()
@@ -104,8 +108,6 @@ class Run:
         limits: Limits,
     ) -> Result:
         """Run to the end; Ctrl-C ends it early with what there is."""
-        if not isinstance(n_workers, int) or n_workers < 1:
-            raise InputError(f"n_workers must be at least 1, but got {n_workers!r}.")
         bar = Bar(self._n_evals, len(self._optimizer.history), limits.progress)
         end = math.inf if limits.timeout is None else time.monotonic() + limits.timeout
         try:
@@ -113,6 +115,9 @@ class Run:
                 self._loop(pool, n_workers, end, [*callbacks, bar.update])
         except KeyboardInterrupt:
             self._say(f"interrupted after {len(self._optimizer.history)} evaluations")
+        except InputError:
+            self._record.discard_if_empty()  # a wrong call leaves nothing behind
+            raise
         return self._result()
 
     def _loop(
@@ -230,7 +235,7 @@ def _outcome(future: Future[Outcome]) -> Outcome:
     error = future.exception()
     if error is None:
         return future.result()
-    return Outcome(None, math.nan, f"{type(error).__name__}: {error}".strip(": "))
+    return Outcome(None, None, f"{type(error).__name__}: {error}".strip(": "))
 
 
 def _mirrored(result: Result) -> Result:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import Any
 
+from wideopt.exceptions import InputError
 from wideopt.optimizer import Optimizer
 from wideopt.result import Result
 from wideopt.run._evaluate import Maximized
+from wideopt.run._executor import check_workers
 from wideopt.run._loop import Limits, Run
 
 __all__ = ["maximize", "minimize"]
@@ -73,8 +75,19 @@ def minimize(
         options=given,
     )
     run = Run(fun, optimizer, n_constraints)
+    limits = Limits(progress, timeout)
+    check_workers(executor, n_workers, fun)
+    calls = _callables(callbacks)
     run.start(storage, study_name, is_seed_given=seed is not None)
-    return run.go(executor, n_workers, tuple(callbacks), Limits(progress, timeout))
+    return run.go(executor, n_workers, calls, limits)
+
+
+def _callables(callbacks: Any) -> tuple[Callable[[Result], Any], ...]:
+    calls = tuple(callbacks) if isinstance(callbacks, Iterable) else (callbacks,)
+    for call in calls:
+        if not callable(call):
+            raise InputError(f"A callback must be a function, but got {call!r}.")
+    return calls
 
 
 def maximize(fun: Callable[[Any], Any], space: Any, **settings: Any) -> Result:

@@ -9,6 +9,8 @@ and a run that was cut off finds the evaluation that was in flight as a RUNNING 
 from __future__ import annotations
 
 import logging
+import math
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +37,7 @@ __all__ = ["Record"]
 _KEY = "wideopt"
 _STATE, _TOLD, _SECONDS, _ERROR = (f"{_KEY}:{k}" for k in ("state", "told", "s", "err"))
 _CONSTRAINTS = "constraints"  # where Optuna and optuna-dashboard look for them
+_MISSING = sys.float_info.max  # for NaN: infeasible, and legal JSON for the dashboard
 
 
 class Record:
@@ -69,7 +72,13 @@ class Record:
                 f"{[d.name.lower() for d in study.directions]}, not "
                 f"{direction.name.lower()}; use another study_name."
             )
-        return cls(backend, study, sign=sign)
+        record = cls(backend, study, sign=sign)
+        if record.header is None and study.get_trials(deepcopy=False):
+            raise StorageError(
+                f"Study {study.study_name!r} in {_shown(storage)} holds trials that "
+                "wideopt did not make; use another study_name."
+            )
+        return record
 
     @property
     def header(self) -> dict[str, Any] | None:
@@ -82,6 +91,12 @@ class Record:
         state = optimizer.state_dict()
         keep = ("format", "space", "method", "n_constraints", "seed", "options")
         self._storage.set_study_user_attr(self._id, _KEY, {k: state[k] for k in keep})
+
+    def discard_if_empty(self) -> None:
+        """Delete the study unless it holds an outcome."""
+        trials = self._storage.get_all_trials(self._id, deepcopy=False)
+        if not any(trial.state.is_finished() for trial in trials):
+            self._storage.delete_study(self._id)
 
     def forget_state(self) -> None:
         """Make restore() ignore the stored state: it is another method's."""
@@ -113,7 +128,8 @@ class Record:
         if trial.error is not None:
             store.set_trial_user_attr(trial_id, _ERROR, trial.error)
         if trial.c is not None:
-            store.set_trial_system_attr(trial_id, _CONSTRAINTS, list(trial.c))
+            constraints = [_MISSING if math.isnan(c) else c for c in trial.c]
+            store.set_trial_system_attr(trial_id, _CONSTRAINTS, constraints)
         if trial.y is None:
             store.set_trial_state_values(trial_id, TrialState.FAIL)
         else:
@@ -136,7 +152,6 @@ class Record:
         optimizer = Optimizer.from_state_dict(
             {
                 **header,
-                "n_evals": None,
                 "n_asked": len(frozen),
                 "method_state": self._state or {},
                 "trials": forms,
@@ -148,7 +163,7 @@ class Record:
 
     def _form(self, trial: FrozenTrial, space: Space, k: int) -> dict[str, Any]:
         state = {TrialState.COMPLETE: "complete", TrialState.RUNNING: "pending"}
-        constraints = list(trial.constraints.values())
+        constraints = [None if c == _MISSING else c for c in trial.constraints.values()]
         value = trial.values[0] if trial.state == TrialState.COMPLETE else None
         return {
             "x": [trial.params[name] for name in space.names],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -10,13 +12,20 @@ from wideopt.data.dataset import Dataset
 from wideopt.search.design import seed_from, sobol_points
 from wideopt.space import Space
 
-__all__ = ["candidates", "leaders", "snapped"]
+__all__ = ["candidates", "distinct", "leaders", "snapped"]
+
+_N_SPARE = 1024  # configs tried in place of a repeated one
 
 
 def candidates(
     data: Dataset, n_global: int, n_local: int, generator: torch.Generator
 ) -> Float[Tensor, "n d"]:
-    """Legal points: Sobol over the cube, and perturbations of the leaders."""
+    """Legal points: Sobol over the cube, and perturbations of the leaders.
+
+    All of them, if the space has no more.
+    """
+    if data.space.n_configs <= n_global + n_local:
+        return torch.from_numpy(data.space.every_point()).to(data.X)
     X = sobol_points(data.n_dims, n_global, seed_from(generator)).to(data.X)
     centers = leaders(data, 4)
     if centers.shape[0] > 0:
@@ -40,6 +49,40 @@ def snapped(space: Space, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
     if space.is_continuous:
         return X.clamp(0.0, 1.0)
     return torch.from_numpy(space.snap(X.detach().cpu().numpy())).to(X)
+
+
+def distinct(
+    space: Space,
+    X: Float[Tensor, "n d"],
+    known: Float[Tensor, "k d"],
+    generator: torch.Generator,
+) -> Float[Tensor, "n d"]:
+    """X with every config that is known, or came before, replaced by a new one.
+
+    While the search finds a new one, that is: a finite space may be exhausted.
+    """
+    if math.isinf(space.n_configs):
+        return X  # two equal real numbers do not come out of a sequence
+    taken = {_key(space, point) for point in known}
+    spare = _spare(space, generator)
+    rows = []
+    for point in X:
+        fresh = (p for p in spare if _key(space, p) not in taken)
+        rows.append(next(fresh, point) if _key(space, point) in taken else point)
+        taken.add(_key(space, rows[-1]))
+    return torch.stack(rows)
+
+
+def _key(space: Space, point: Tensor) -> str:
+    return repr(space.decode(point.cpu().numpy()))
+
+
+def _spare(space: Space, generator: torch.Generator) -> Float[Tensor, "n d"]:
+    if space.n_configs > _N_SPARE:
+        points = sobol_points(space.n_dims, _N_SPARE, seed_from(generator))
+        return snapped(space, points)
+    points = torch.from_numpy(space.every_point())
+    return points[torch.randperm(points.shape[0], generator=generator)]
 
 
 def _around(

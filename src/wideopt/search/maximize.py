@@ -97,39 +97,32 @@ def _climb(
     free = real_dims(data.space)
     if not free or search.max_iter == 0:
         return starts
-    bounds = torch.stack([torch.zeros_like(starts[0]), torch.ones_like(starts[0])])
-    if len(free) < data.n_dims:  # pin what is discrete at its start
-        return torch.stack(
-            [_climb_one(acqf, start, bounds, search, free) for start in starts]
-        )
+    # In a mixed space one by one, each with what is discrete pinned at its start.
+    batches = [starts] if len(free) == data.n_dims else list(starts.split(1))
     with manual_seed(seed_from(generator)):
+        return torch.cat([_climb_batch(acqf, b, search, free) for b in batches])
+
+
+def _climb_batch(
+    acqf: AcquisitionFunction,
+    starts: Float[Tensor, "r d"],
+    search: Search,
+    free: list[int],
+) -> Float[Tensor, "r d"]:
+    first = starts[0]
+    pinned = {i: float(first[i]) for i in range(len(first)) if i not in free}
+    try:
         climbed, _ = optimize_acqf(
             acqf,
-            bounds=bounds,
+            bounds=torch.stack([torch.zeros_like(first), torch.ones_like(first)]),
             q=1,
             num_restarts=starts.shape[0],
             batch_initial_conditions=starts.unsqueeze(-2),
+            fixed_features=pinned or None,
             options={"maxiter": search.max_iter},
             return_best_only=False,
+            retry_on_optimization_warning=False,
         )
-    return climbed.detach().squeeze(-2)
-
-
-def _climb_one(
-    acqf: AcquisitionFunction,
-    start: Float[Tensor, " d"],
-    bounds: Float[Tensor, "2 d"],
-    search: Search,
-    free: list[int],
-) -> Float[Tensor, " d"]:
-    fixed = {i: float(start[i]) for i in range(start.shape[0]) if i not in free}
-    climbed, _ = optimize_acqf(
-        acqf,
-        bounds=bounds,
-        q=1,
-        num_restarts=1,
-        batch_initial_conditions=start[None, None, :],
-        fixed_features=fixed,
-        options={"maxiter": search.max_iter},
-    )
-    return climbed.detach().squeeze(-2)
+    except RuntimeError:  # a NaN gradient, a matrix that is not positive definite
+        return starts
+    return climbed.detach().reshape(starts.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -147,6 +148,11 @@ class Space:
                 for p, s in zip(self.parameters, self.slices, strict=True)
             ]
         )
+
+    def every_point(self) -> Array:
+        """The encodings of all configs, row by row; only if `n_configs` is finite."""
+        axes = [p.every_value() for p in self.parameters if not isinstance(p, Real)]
+        return np.array([self.encode(values) for values in itertools.product(*axes)])
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form."""

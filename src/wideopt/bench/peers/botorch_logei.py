@@ -1,0 +1,91 @@
+"""BoTorch: `SingleTaskGP` and LogEI, with `optimize_acqf` as in its tutorials.
+
+Initial points: training data. Constraints: one more `SingleTaskGP` each,
+`LogConstrainedExpectedImprovement`; `LogProbabilityOfFeasibility` until a feasible
+point is known. The incumbent is the best feasible observation. Models are fitted
+afresh at every ask; settings: num_restarts = 10, raw_samples = 512.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
+from botorch.acquisition.analytic import (
+    LogConstrainedExpectedImprovement,
+    LogExpectedImprovement,
+    LogProbabilityOfFeasibility,
+)
+from botorch.fit import fit_gpytorch_mll
+from botorch.models.gp_regression import SingleTaskGP
+from botorch.models.model import Model
+from botorch.models.model_list_gp_regression import ModelListGP
+from botorch.optim.optimize import optimize_acqf
+from botorch.utils.sampling import manual_seed
+from gpytorch.mlls import ExactMarginalLogLikelihood, SumMarginalLogLikelihood
+from torch import Tensor
+
+from wideopt.bench.contender import Observation
+from wideopt.bench.peers._cube import Points
+from wideopt.bench.task import Task
+
+__all__ = ["LogEI"]
+
+
+class LogEI:
+    """Log expected improvement by BoTorch."""
+
+    def __init__(
+        self,
+        task: Task,
+        seed: int,
+        initial: list[Observation],
+        num_restarts: int = 10,
+        raw_samples: int = 512,
+    ) -> None:
+        self._points = Points(task.space)
+        self._seed = seed
+        self._num_restarts, self._raw_samples = num_restarts, raw_samples
+        self._X: list[Any] = []
+        self._Y: list[list[float]] = []
+        for seen in initial:
+            self.tell(seen.x, seen.y, seen.c)
+
+    def tell(self, x: Any, y: float, c: list[float]) -> None:
+        """Add an observation; BoTorch maximizes."""
+        self._X.append(self._points.encode(x))
+        self._Y.append([-y, *c])
+
+    def ask(self) -> Any:
+        """Fit the models and maximize the acquisition."""
+        X = torch.tensor([list(x) for x in self._X], dtype=torch.float64)
+        Y = torch.tensor(self._Y, dtype=torch.float64)
+        d = self._points.n_dims
+        with manual_seed(self._seed * 100_003 + len(self._X)):
+            candidate, _ = optimize_acqf(
+                _acquisition(X, Y),
+                bounds=torch.stack([torch.zeros(d), torch.ones(d)]).double(),
+                q=1,
+                num_restarts=self._num_restarts,
+                raw_samples=self._raw_samples,
+            )
+        return self._points.decode(candidate[0].numpy())
+
+
+def _acquisition(X: Tensor, Y: Tensor) -> AcquisitionFunction:
+    models = [SingleTaskGP(X, column[:, None]) for column in Y.unbind(dim=1)]
+    if len(models) == 1:
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(models[0].likelihood, models[0]))
+        return LogExpectedImprovement(models[0], best_f=float(Y[:, 0].max()))
+    model: Model = ModelListGP(*models)
+    fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+    limits: dict[int, tuple[float | None, float | None]]
+    limits = {i: (None, 0.0) for i in range(1, len(models))}
+    is_feasible = (Y[:, 1:] <= 0).all(dim=1)
+    if not bool(is_feasible.any()):
+        return LogProbabilityOfFeasibility(model, constraints=limits)
+    best = float(Y[is_feasible, 0].max())
+    return LogConstrainedExpectedImprovement(
+        model, best_f=best, objective_index=0, constraints=limits
+    )

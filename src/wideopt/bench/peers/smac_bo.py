@@ -1,0 +1,74 @@
+"""SMAC3's `BlackBoxFacade`: Gaussian process and expected improvement.
+
+Initial points: told before the first ask, with no initial design of SMAC's own.
+Constraints: SMAC has none, so infeasible points are told with a penalty,
+`wideopt.bench.peers._cube.penalized`. The objective is declared deterministic, without
+which SMAC would spend the budget on repeating points; its GP learns a noise level.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from wideopt.bench.contender import Observation
+from wideopt.bench.peers._cube import Points, load, penalized
+from wideopt.bench.task import Task
+
+__all__ = ["Smac"]
+
+
+class Smac:
+    """SMAC3 through its ask and tell."""
+
+    def __init__(self, task: Task, seed: int, initial: list[Observation]) -> None:
+        smac = load("smac", "smac")
+        self._histories = load("smac.runhistory.dataclasses", "smac")
+        self._spaces = load("ConfigSpace", "ConfigSpace")
+        self._points = Points(task.space)
+        self._names = [f"u{i:03}" for i in range(self._points.n_dims)]
+        self._initial = initial
+        self._folder = tempfile.TemporaryDirectory(prefix="wideopt-smac-")
+        self._box = self._spaces.ConfigurationSpace(
+            {name: (0.0, 1.0) for name in self._names}
+        )
+        scenario = smac.Scenario(
+            self._box,
+            deterministic=True,
+            n_trials=task.n_evals,
+            seed=seed,
+            output_directory=Path(self._folder.name),
+        )
+        facade = smac.BlackBoxFacade
+        self._smac = facade(
+            scenario,
+            target_function=_never,
+            initial_design=facade.get_initial_design(scenario, n_configs=0),
+            logging_level=False,
+            overwrite=True,
+        )
+        self._asked: Any = None
+        for seen in initial:
+            self.tell(*seen)
+
+    def ask(self) -> Any:
+        """The next trial's config."""
+        self._asked = self._smac.ask()
+        return self._points.decode([self._asked.config[name] for name in self._names])
+
+    def tell(self, x: Any, y: float, c: list[float]) -> None:
+        """Report the trial just asked, or one of the initial design."""
+        info = self._asked
+        if info is None:
+            point = self._points.encode(x)
+            values = {n: float(u) for n, u in zip(self._names, point, strict=True)}
+            config = self._spaces.Configuration(self._box, values)
+            info = self._histories.TrialInfo(config, seed=0)
+        cost = penalized(self._initial, y, c)
+        self._smac.tell(info, self._histories.TrialValue(cost=cost), save=False)
+        self._asked = None
+
+
+def _never(config: Any, seed: int = 0) -> float:
+    raise NotImplementedError("SMAC is asked and told; it evaluates nothing itself.")

@@ -1,0 +1,1 @@
+"""One file per suite. Each registers itself; see `wideopt.bench.suite`."""

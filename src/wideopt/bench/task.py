@@ -1,0 +1,219 @@
+"""`Task`: what one run optimizes, with its truth, its noise and its budget.
+
+A method sees `evaluate(x, rng)`, which is noisy where the task says so; every figure of
+a report comes from `truth(x)`. Noise is stated as a rule and turned into a standard
+deviation by the scale of each output over a fixed Sobol sample of the box.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wideopt.exceptions import InputError
+from wideopt.problems import Problem
+from wideopt.space import Space
+
+__all__ = [
+    "NEURAL_BO_CODE",
+    "NEURAL_CBO_CODE",
+    "PAPERS",
+    "Noise",
+    "Scales",
+    "Task",
+    "from_problem",
+    "parse_noise",
+]
+
+_N_SAMPLE = 4096  # Sobol points that measure the scale of a function
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A rule for the standard deviation of Gaussian noise.
+
+    Attributes:
+        kind: "sd" (sd = share · sd of the function over the box) or "range"
+            (variance = share · range of the function over the box, in its own units).
+        share: the factor.
+    """
+
+    kind: Literal["sd", "range"]
+    share: float
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("sd", "range") or not 0 < self.share < math.inf:
+            raise InputError(
+                f"Noise is a kind, 'sd' or 'range', and a positive share, but got "
+                f"{self.kind!r} and {self.share!r}."
+            )
+
+    @property
+    def label(self) -> str:
+        """A short name, such as "sd:0.05", that `parse_noise` reads."""
+        return f"{self.kind}:{self.share:g}"
+
+    def sds(self, scales: Scales) -> NDArray[np.float64]:
+        """The standard deviation on each output."""
+        if self.kind == "sd":
+            return self.share * np.array(scales.sds)
+        return np.sqrt(self.share * np.array(scales.ranges))
+
+
+NEURAL_CBO_CODE = Noise("sd", 0.05)  # what the authors' Neural-CBO code adds
+NEURAL_BO_CODE = Noise("sd", 0.1)  # what the authors' NeuralBO code adds
+PAPERS = Noise("range", 0.01)  # what both papers print: variance 1% of the range
+
+
+def parse_noise(text: str) -> Noise | None:
+    """The rule of a label: "none", "paper", "sd:SHARE" or "range:SHARE"."""
+    if text == "none":
+        return None
+    if text == "paper":
+        return PAPERS
+    kind, _, share = text.partition(":")
+    try:
+        return Noise(kind, float(share))  # type: ignore[arg-type]
+    except ValueError:
+        raise InputError(
+            f"Noise is 'none', 'paper', 'sd:SHARE' or 'range:SHARE', but got {text!r}."
+        ) from None
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Standard deviation and range of each output, the objective first."""
+
+    sds: tuple[float, ...]
+    ranges: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> Scales:
+        """The scales of a sample of shape (n, 1 + k)."""
+        return cls(tuple(values.std(axis=0)), tuple(np.ptp(values, axis=0)))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A box to search, what is in it, and how often one may look.
+
+    Attributes:
+        name: unique in its suite; also the name of a folder.
+        space: the search space.
+        n_evals: the budget, initial design included.
+        outputs: maps a config to (objective, constraints), without noise.
+        n_constraints: how many constraints there are; c <= 0 is feasible.
+        optimum: the least feasible value, or None if it is not known.
+        n_init: size of the initial design; by default what `Optimizer` chooses.
+        scales: scale of each output; needed for noise and for scaled regret.
+        noise: the rule of the noise, or None.
+    """
+
+    name: str
+    space: Space
+    n_evals: int
+    outputs: Callable[[Any], tuple[float, Sequence[float]]]
+    n_constraints: int = 0
+    optimum: float | None = None
+    n_init: int | None = None
+    scales: Scales | None = None
+    noise: Noise | None = None
+
+    def __post_init__(self) -> None:
+        if self.noise is not None and self.scales is None:
+            raise InputError(f"Task {self.name!r} has noise, so it needs its scales.")
+        if self.n_init is not None and not 1 <= self.n_init < self.n_evals:
+            raise InputError(
+                f"Task {self.name!r} has n_init={self.n_init}, which must be at least "
+                f"1 and below n_evals={self.n_evals}."
+            )
+
+    def truth(self, x: Any) -> tuple[float, list[float]]:
+        """Objective and constraints without noise."""
+        y, c = self.outputs(x)
+        return float(y), [float(value) for value in c]
+
+    def observed(
+        self, truth: tuple[float, list[float]], rng: np.random.Generator
+    ) -> tuple[float, list[float]]:
+        """The same with noise on every output."""
+        y, c = truth
+        if self.noise is None or self.scales is None:
+            return y, list(c)
+        noisy = np.array([y, *c]) + rng.normal(size=1 + len(c)) * self.noise.sds(
+            self.scales
+        )
+        return float(noisy[0]), [float(value) for value in noisy[1:]]
+
+    def evaluate(
+        self, x: Any, rng: np.random.Generator
+    ) -> float | tuple[float, list[float]]:
+        """What a method sees: y, or (y, c) with constraints."""
+        y, c = self.observed(self.truth(x), rng)
+        return (y, c) if self.n_constraints else y
+
+    def with_noise(self, noise: Noise | None) -> Task:
+        """The same task under another rule of noise; the name says so."""
+        if noise == self.noise:
+            return self
+        label = "none" if noise is None else noise.label.replace(":", "-")
+        return replace(self, name=f"{self.name}--noise-{label}", noise=noise)
+
+    def to_json(self) -> dict[str, Any]:
+        """All that defines the task, apart from the function itself."""
+        noise = None
+        if self.noise is not None and self.scales is not None:
+            sds = [float(sd) for sd in self.noise.sds(self.scales)]
+            noise = {"rule": self.noise.label, "sds": sds}
+        return {
+            "name": self.name,
+            "space": self.space.to_json(),
+            "n_evals": self.n_evals,
+            "n_init": self.n_init,
+            "n_constraints": self.n_constraints,
+            "optimum": self.optimum,
+            "objective_range": None if self.scales is None else self.scales.ranges[0],
+            "noise": noise,
+        }
+
+
+def from_problem(
+    problem: Problem,
+    n_evals: int,
+    *,
+    noise: Noise | None = None,
+    name: str | None = None,
+    n_init: int | None = None,
+) -> Task:
+    """The task of minimizing a problem of `wideopt.problems`."""
+    k = problem.n_constraints
+
+    def outputs(x: Any) -> tuple[float, Sequence[float]]:
+        outcome = problem(x)
+        return outcome if isinstance(outcome, tuple) else (outcome, ())
+
+    return Task(
+        name=name or problem.name,
+        space=problem.space,
+        n_evals=n_evals,
+        outputs=outputs,
+        n_constraints=k,
+        optimum=problem.optimum,
+        n_init=n_init,
+        scales=_scales(problem),
+        noise=noise,
+    )
+
+
+def _scales(problem: Problem) -> Scales:
+    from wideopt.search import sobol_points  # brings torch, which listing does not need
+
+    low, high = np.array(problem.bounds).T
+    X = low + (high - low) * sobol_points(problem.dim, _N_SAMPLE, seed=0).numpy()
+    values = np.column_stack([problem.objective(X), problem.constraints(X)])
+    return Scales.of(values)

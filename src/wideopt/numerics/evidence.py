@@ -1,0 +1,272 @@
+"""Hyper-parameters by maximum marginal likelihood with log-normal priors.
+
+Sources: Rasmussen & Williams 2006 eq. 5.8-5.9; Hvarfner et al. 2024 (a prior on input
+scales that shrinks with √d keeps high-dimensional models from being too rough).
+
+Notation:
+    ψ = (log s_1, ..., log s_d, log b, log o, log λ)   scales (see `scales`) and noise
+    -log p(y, ψ) = ½ yᵀα + ½ log det(K + λI) + n/2 log 2π + ½ Σ((ψ - μ)/τ)²
+    ∂/∂K = ½((K + λI)⁻¹ - ααᵀ), pulled back through the kernel by autograd
+
+Outputs are taken to be standardized, inputs to lie in the unit cube. All outputs and
+restarts are one batch of independent problems (`lbfgs`). With more than `n_max` rows,
+n_max of them, evenly spaced in the order of observation, stand for all: the first and
+the last are among them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from wideopt.exceptions import InputError
+from wideopt.numerics.factor import Factor
+from wideopt.numerics.kernel import Kernel
+from wideopt.numerics.lbfgs import minimize_each
+from wideopt.numerics.scales import Scales, require_float64
+
+__all__ = ["EvidenceFit", "Hyper", "Prior", "fit_evidence", "log_joint"]
+
+
+@dataclass(frozen=True)
+class Hyper:
+    """Log hyper-parameters of a batch of outputs; noise is a variance."""
+
+    log_input: Float[Tensor, "... d"]
+    log_bias: Float[Tensor, "..."]
+    log_output: Float[Tensor, "..."]
+    log_noise: Float[Tensor, "..."]
+
+    @property
+    def scales(self) -> Scales:
+        """Scales of the kernel."""
+        return Scales(self.log_input.exp(), self.log_bias.exp(), self.log_output.exp())
+
+    @property
+    def noise(self) -> Float[Tensor, "..."]:
+        """Noise variance."""
+        return self.log_noise.exp()
+
+    @property
+    def vector(self) -> Float[Tensor, "... k"]:
+        """All of them, (..., d + 3)."""
+        rest = torch.stack([self.log_bias, self.log_output, self.log_noise], dim=-1)
+        return torch.cat([self.log_input, rest], dim=-1)
+
+    @classmethod
+    def from_vector(cls, psi: Float[Tensor, "... k"]) -> Hyper:
+        """Return the inverse of `vector`."""
+        return cls(psi[..., :-3], psi[..., -3], psi[..., -2], psi[..., -1])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return lists of floats, which JSON keeps exactly."""
+        return {f.name: getattr(self, f.name).tolist() for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, state: dict[str, Any]) -> Hyper:
+        """Return the inverse of `to_json`."""
+        names = [f.name for f in fields(cls)]
+        if set(state) != set(names):
+            raise InputError(f"expected the fields {names}, got {sorted(state)}.")
+        return cls(*(torch.tensor(state[k], dtype=torch.float64) for k in names))
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Independent normal priors on log hyper-parameters, and bounds.
+
+    Medians: input scales `input_scale`/√d, and so on; spreads are standard deviations
+    of the logarithm. The defaults suit standardized outputs on the unit cube.
+    """
+
+    input_scale: float = 2.0
+    input_spread: float = 1.0
+    bias_scale: float = 1.0
+    bias_spread: float = 1.0
+    output_scale: float = 1.0
+    output_spread: float = 1.0
+    noise: float = 1e-4
+    noise_spread: float = 3.0
+    min_noise: float = 1e-8
+    max_noise: float = 1.0
+
+    def center(self, d: int) -> Float[Tensor, " k"]:
+        """Return the prior means of ψ."""
+        medians = [self.input_scale / math.sqrt(d)] * d
+        medians += [self.bias_scale, self.output_scale, self.noise]
+        return torch.tensor(medians, dtype=torch.float64).log()
+
+    def spread(self, d: int) -> Float[Tensor, " k"]:
+        """Return the prior standard deviations τ of ψ."""
+        spreads = [self.input_spread] * d
+        spreads += [self.bias_spread, self.output_spread, self.noise_spread]
+        return torch.tensor(spreads, dtype=torch.float64)
+
+    def bounds(self, d: int) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
+        """Return lower and upper bounds of ψ: 6 spreads, and the range of noise."""
+        center, reach = self.center(d), 6.0 * self.spread(d)
+        low, high = center - reach, center + reach
+        low[-1], high[-1] = math.log(self.min_noise), math.log(self.max_noise)
+        return low, high
+
+    def typical(self, d: int, batch: tuple[int, ...] = ()) -> Hyper:
+        """Return hyper-parameters at the prior's center, where a first fit starts."""
+        low, high = self.bounds(d)
+        psi = self.center(d).clamp(low, high)
+        return Hyper.from_vector(psi.expand(*batch, d + 3).clone())
+
+
+@dataclass(frozen=True)
+class EvidenceFit:
+    """Fitted hyper-parameters, the log joint density reached, iterations made."""
+
+    hyper: Hyper
+    log_joint: Float[Tensor, "..."]
+    n_iterations: Int[Tensor, "..."]
+
+
+def fit_evidence(
+    kernel: Kernel[Any],
+    X: Float[Tensor, "n d"],
+    Y: Float[Tensor, "... n"],
+    start: Hyper,
+    prior: Prior | None = None,
+    *,
+    n_restarts: int = 0,
+    generator: torch.Generator | None = None,
+    max_iterations: int = 100,
+    n_max: int = 500,
+) -> EvidenceFit:
+    """Maximize log p(Y, ψ) for every output, from `start` and some draws of the prior.
+
+    `kernel` gives the architecture (and weights); its own scales are ignored. The
+    result is never worse than `start`. Restarts are drawn with `generator`.
+    """
+    prior = Prior() if prior is None else prior
+    _check(X, Y, n_restarts, generator)
+    batch, d = Y.shape[:-1], X.shape[-1]
+    rows = _subsample(X.shape[-2], n_max)
+    starts = [start.vector.expand(*batch, d + 3).reshape(-1, d + 3)]
+    n_outputs = len(starts[0])
+    starts += _random_starts(prior, d, n_outputs, n_restarts, generator)
+    problem = _Problem.of(kernel, X[rows].detach(), Y[..., rows].detach(), prior)
+    best = minimize_each(
+        problem,
+        torch.cat(starts),
+        bounds=prior.bounds(d),
+        max_iterations=max_iterations,
+    )
+    winner = best.f.reshape(n_restarts + 1, n_outputs).argmin(0)
+    picked = winner * n_outputs + torch.arange(n_outputs)
+    return EvidenceFit(
+        Hyper.from_vector(best.x[picked].reshape(*batch, d + 3)),
+        -best.f[picked].reshape(batch),
+        best.n_iterations[picked].reshape(batch),
+    )
+
+
+def log_joint(
+    kernel: Kernel[Any],
+    X: Float[Tensor, "n d"],
+    Y: Float[Tensor, "... n"],
+    hyper: Hyper,
+    prior: Prior | None = None,
+) -> Float[Tensor, "..."]:
+    """Return log p(Y, ψ) of every output at given hyper-parameters."""
+    prior = Prior() if prior is None else prior
+    psi = hyper.vector.expand(*Y.shape[:-1], X.shape[-1] + 3)
+    problem = _Problem.of(kernel, X, Y, prior)
+    flat = psi.reshape(-1, psi.shape[-1])
+    f, _ = problem(flat, torch.arange(len(flat)))
+    return -f.reshape(Y.shape[:-1])
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """ψ -> -log p(y, ψ) and its gradient, for rows of a batch; restarts wrap around."""
+
+    kernel: Kernel[Any]
+    X: Float[Tensor, "n d"]
+    Y: Float[Tensor, "o n"]
+    center: Float[Tensor, " k"]
+    spread: Float[Tensor, " k"]
+
+    @classmethod
+    def of(cls, kernel: Kernel[Any], X: Tensor, Y: Tensor, prior: Prior) -> _Problem:
+        d = X.shape[-1]
+        flat = Y.reshape(-1, Y.shape[-1])
+        return cls(kernel, X, flat, prior.center(d), prior.spread(d))
+
+    def __call__(
+        self, psi: Float[Tensor, "r k"], index: Int[Tensor, " r"]
+    ) -> tuple[Float[Tensor, " r"], Float[Tensor, "r k"]]:
+        rows = index % len(self.Y)
+        psi = psi.detach().requires_grad_()
+        hyper = Hyper.from_vector(psi)
+        kernel = self.kernel.rescaled(hyper.scales, rows)
+        side = kernel.represent(self.X)
+        K = kernel.block_from(side, side)
+        f, dK = _evidence(K.detach(), self.Y[rows], hyper.noise.detach())
+        (grad,) = torch.autograd.grad(K, psi, dK)
+        noise = dK.diagonal(dim1=-2, dim2=-1).sum(-1) * hyper.noise.detach()
+        z = (psi.detach() - self.center) / self.spread
+        grad = grad + z / self.spread
+        grad[:, -1] += noise
+        return f + 0.5 * z.square().sum(-1), grad
+
+
+def _evidence(
+    K: Float[Tensor, "r n n"], Y: Float[Tensor, "r n"], noise: Float[Tensor, " r"]
+) -> tuple[Float[Tensor, " r"], Float[Tensor, "r n n"]]:
+    """Return -log p(y) and its derivative in K; infinite where K is not finite."""
+    is_good = torch.isfinite(K).all(-1).all(-1)
+    eye = torch.eye(K.shape[-1], dtype=K.dtype, device=K.device)
+    factor = Factor.of(torch.where(is_good[:, None, None], K, eye), noise)
+    alpha = factor.solve(Y)
+    fit = (Y * alpha).sum(-1) + factor.logdet + Y.shape[-1] * math.log(2 * math.pi)
+    inverse = torch.cholesky_inverse(factor.L)
+    dK = 0.5 * torch.baddbmm(
+        inverse, alpha.unsqueeze(-1), alpha.unsqueeze(-2), alpha=-1.0
+    )
+    return torch.where(is_good, 0.5 * fit, torch.inf), dK
+
+
+def _subsample(n: int, n_max: int) -> Int[Tensor, " r"]:
+    if n <= n_max:
+        return torch.arange(n)
+    return torch.linspace(0, n - 1, n_max, dtype=torch.float64).round().long()
+
+
+def _random_starts(
+    prior: Prior,
+    d: int,
+    n_outputs: int,
+    n_restarts: int,
+    generator: torch.Generator | None,
+) -> list[Float[Tensor, "o k"]]:
+    shape = (n_outputs, d + 3)
+    return [
+        prior.center(d)
+        + prior.spread(d) * torch.randn(shape, generator=generator, dtype=torch.float64)
+        for _ in range(n_restarts)
+    ]
+
+
+def _check(
+    X: Tensor, Y: Tensor, n_restarts: int, generator: torch.Generator | None
+) -> None:
+    require_float64(X=X, Y=Y)
+    if X.ndim != 2 or Y.ndim < 1 or X.shape[-2] != Y.shape[-1] or len(X) < 1:
+        raise InputError(
+            f"X has shape {tuple(X.shape)} and Y {tuple(Y.shape)}; expected "
+            "(n, d) and (..., n) with the same n >= 1."
+        )
+    if not (torch.isfinite(X).all() and torch.isfinite(Y).all()):
+        raise InputError("X or Y holds a NaN or an infinity; drop such rows.")
+    if n_restarts > 0 and generator is None:
+        raise InputError("restarts are random: pass a generator.")
