@@ -21,5 +21,5 @@ def beam(design):
 
 
 if __name__ == "__main__":
-    result = wo.minimize(beam, SPACE, n_evals=15, seed=0)
+    result = wo.minimize(beam, SPACE, n_evals=25, seed=0)
     print(result)

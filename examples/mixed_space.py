@@ -24,6 +24,6 @@ def loss(config):
 
 
 if __name__ == "__main__":
-    result = wo.minimize(loss, SPACE, n_evals=12, seed=0)
+    result = wo.minimize(loss, SPACE, n_evals=20, seed=0)
     print(result)
     print(f"{'best config':>16}: {result.x}")

@@ -11,5 +11,5 @@ def cost(x):
 
 
 if __name__ == "__main__":
-    result = wo.minimize(cost, [(0, 1), (-5, 10)], n_evals=15, seed=0)
+    result = wo.minimize(cost, [(0, 1), (-5, 10)], n_evals=20, seed=0)
     print(result)

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import pytest
 
 import wideopt as wo
-from wideopt.cli import main
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -61,34 +60,13 @@ def name_of(path: Path) -> str:
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    monkeypatch.setattr(sys, "path", [*sys.path])  # `wideopt run FILE.py` adds to both
-    known = {*sys.modules}
     yield tmp_path
-    for name in {*sys.modules} - known:
-        origin = getattr(sys.modules[name], "__file__", None) or ""
-        if origin.startswith(str(tmp_path)):
-            del sys.modules[name]
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-def run_command(line: str, folder: Path, monkeypatch, capsys) -> None:
-    """Run a shell line as a reader would, if it is one that needs nothing but us."""
-    program, *arguments = shlex.split(line, comments=True) or [""]
-    if program == "python" and (folder / arguments[0]).is_file():
-        printed = python(*arguments, cwd=folder)
-    elif program == "wideopt":  # in this process, where torch is loaded already
-        monkeypatch.setattr(sys, "argv", [program, *arguments])
-        with pytest.raises(SystemExit) as end:
-            sys.exit(main())
-        assert not end.value.code, f"{line}\n{capsys.readouterr().err}"
-        printed = capsys.readouterr().out
-    else:
-        return
-    assert printed.strip(), f"{line} prints nothing"
-
-
 def python(*arguments: str, cwd: Path) -> str:
+    """What a new interpreter prints, without the checks that tests switch on."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,
@@ -98,14 +76,44 @@ def python(*arguments: str, cwd: Path) -> str:
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, f"{arguments}\n{done.stderr}"
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
+# The command once for each line, in one process, since loading torch takes seconds.
+_COMMANDS = """
+import shlex, sys
+from wideopt.cli import main
+for line in sys.argv[1:]:
+    print("$", line, flush=True)
+    sys.argv = shlex.split(line, comments=True)
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+
+
+def run_commands(lines: list[str], folder: Path) -> None:
+    """Run the lines of a shell that need nothing but wideopt and saved files."""
+    ours = [line for line in lines if line.startswith("wideopt ")]
+    if ours:
+        printed = python("-c", _COMMANDS, *ours, cwd=folder)
+        outputs = re.split(r"^\$ .*$", printed, flags=re.MULTILINE)[1:]
+        assert len(outputs) == len(ours)
+        assert all(output.strip() for output in outputs), printed
+    for line in lines:
+        program, *arguments = shlex.split(line, comments=True) or [""]
+        if program == "python" and (folder / arguments[0]).is_file():
+            assert python(*arguments, cwd=folder).strip(), f"{line} prints nothing"
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=name_of)
-def test_code_of_the_page_runs(page, folder, monkeypatch, capsys):
+def test_code_of_the_page_runs(page, folder, monkeypatch):
     module = ModuleType("page")  # a real one: dataclasses look themselves up
     monkeypatch.setitem(sys.modules, "page", module)
+    lines: list[str] = []
     for block in blocks(page):
         if block.language == "python" and block.title:
             (folder / block.title).write_text(block.code, encoding="utf-8")
@@ -114,8 +122,8 @@ def test_code_of_the_page_runs(page, folder, monkeypatch, capsys):
             code = "\n" * block.line + block.code
             exec(compile(code, page, "exec", dont_inherit=True), vars(module))
         elif block.language == "bash":
-            for line in block.code.splitlines():
-                run_command(line, folder, monkeypatch, capsys)
+            lines += block.code.splitlines()
+    run_commands(lines, folder)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -125,7 +133,13 @@ def test_every_code_block_is_seen_by_these_tests(page):
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
-def test_example_runs(example, folder, capsys):
+def test_example_runs(example, folder, capsys, monkeypatch):
+    minimize = wo.minimize
+
+    def brief(*args, n_evals, **settings):
+        return minimize(*args, n_evals=min(n_evals, 8), **settings)
+
+    monkeypatch.setattr(wo, "minimize", brief)
     runpy.run_path(str(example), run_name="__main__")
     assert "best objective" in capsys.readouterr().out
 

@@ -16,10 +16,11 @@ from wideopt.data import Trial, check_outcome
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
 from wideopt.methods import create
+from wideopt.methods.arms import check_finite
 from wideopt.methods.base import Method, State
 from wideopt.result import Result
-from wideopt.search.candidates import distinct, snapped
-from wideopt.search.design import generator_for, sobol_points
+from wideopt.search.candidates import distinct, scattered
+from wideopt.search.design import generator_for
 from wideopt.space import Config, Space
 
 __all__ = ["Optimizer"]
@@ -66,6 +67,9 @@ class Optimizer:
         self.n_init = _count("n_init", self.options.get("n_init", self._n_init()), 1)
         self._device = _device(self.options.get("device", "cpu"))
         self._method: Method = create(method, self.options)
+        self._is_bandit = bool(getattr(self._method, "is_bandit", False))
+        if self._is_bandit:
+            check_finite(self.space)
         self._state: State = {}
         self._n_asked = 0
         self._trials: list[Trial] = []
@@ -122,10 +126,9 @@ class Optimizer:
                 )
                 return points.detach().cpu().numpy()
             n_design = n  # nothing to learn from yet: go on filling the space
-        design = sobol_points(self.space.n_dims, n_design, self.seed, self._n_asked)
+        design = scattered(self.space, n_design, self.seed, self._n_asked)
         taken = torch.tensor(np.array(self._points).reshape(-1, self.space.n_dims))
         generator = generator_for(self.seed, self._n_asked)
-        design = snapped(self.space, design)
         return distinct(self.space, design, taken, generator).numpy()
 
     def _data(self) -> Dataset:
@@ -136,7 +139,12 @@ class Optimizer:
             if trial.state == "pending"
         ]
         return Dataset.of(
-            self.space, observed, pending, self.n_constraints, self._device
+            self.space,
+            observed,
+            pending,
+            self.n_constraints,
+            self._device,
+            keeps_repeats=self._is_bandit,
         )
 
     def tell(self, x: Any, y: Any, c: Any = None, *, seconds: Any = None) -> None:
@@ -250,5 +258,7 @@ def _device(name: object) -> str:
         torch.zeros(1, device=str(name))
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"Device {name!r} cannot be used: {reason}") from None
+        raise InputError(
+            f"Device {name!r} cannot be used: {reason.rstrip('.')}."
+        ) from None
     return str(name)

@@ -54,12 +54,14 @@ PROBLEMS = {
     "discrete": Small([wo.Integer(1, 4), wo.Categorical(["a", "b"])], _table),
 }
 
+WIDE = Small([(-1, 1)] * 50, lambda x: (float(x @ x), []))
+
 _QUICK = {"n_candidates": 64, "n_restarts": 1}
 
 
 def optimizer(method, problem, **settings):
     """An optimizer that searches little, where its method has such options."""
-    options = {"n_init": 4} | settings.pop("options", {})
+    options = {"n_init": 3} | settings.pop("options", {})
     for name, value in _QUICK.items():
         try:
             create(method, {name: value})

@@ -303,3 +303,21 @@ def test_wrong_inputs_raise():
     primal = fit_posterior(kernel, X, Y, t(1.0), "primal")
     with pytest.raises(InputError, match="conditioned"):
         primal.extended(X.requires_grad_(), Y)
+
+
+@pytest.mark.parametrize("form", ["dual", "primal"])
+def test_extended_takes_new_targets_or_all(form):
+    kernel, uniform = make(0, 2, (2,))
+    X, Y, A = uniform(8, 2), uniform(2, 8), uniform(4, 2)
+    posterior = fit_posterior(kernel, X[:6], uniform(2, 6), t(1e-2, 2), form)
+    fresh = fit_posterior(kernel, X, Y, t(1e-2, 2), form)
+    close(posterior.extended(X[6:], Y).moments(A), fresh.moments(A))
+
+
+@pytest.mark.parametrize("form", ["dual", "primal"])
+def test_selected_outputs(form):
+    kernel, uniform = make(0, 2, (3,))
+    posterior = fit_posterior(kernel, uniform(6, 2), uniform(3, 6), t(1e-2, 3), form)
+    A = uniform(4, 2)
+    mean, cov = posterior.moments(A)
+    close(posterior.selected([2, 0]).moments(A), (mean[[2, 0]], cov[[2, 0]]))

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from wideopt.bench.task import Task
 from wideopt.exceptions import InputError
@@ -37,6 +37,7 @@ class Observation(NamedTuple):
     c: list[float]
 
 
+@runtime_checkable
 class AskTell(Protocol):
     """What the runner asks of a contender; every ask is followed by its tell."""
 

@@ -26,6 +26,8 @@ _COLORS = (
     *("#E69F00", "#56B4E9", "#000000"),
 )
 _DASHES = ("-", "--", "-.", ":")
+# The end of a curve is marked, so that a lone point is seen.
+_END: dict[str, Any] = {"marker": "o", "markersize": 3.5, "markevery": [-1]}
 
 
 def _figure(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
@@ -35,7 +37,8 @@ def _figure(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
         raise WideoptError(
             'Figures need matplotlib: pip install "wideopt[report]".'
         ) from None
-    figure = Figure(figsize=(5.2 * n_columns, 3.6 * n_rows), layout="constrained")
+    width = 7.2 if n_columns == 1 else 5.2 * n_columns
+    figure = Figure(figsize=(width, 3.8 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
     return figure, list(axes.ravel())
 
@@ -48,11 +51,13 @@ def _style(i: int) -> dict[str, Any]:
 def _finish(figure: Figure, axes: Axes, path: Path) -> None:
     """One legend below the panels, and the file."""
     handles, labels = axes.get_legend_handles_labels()
+    longest = max(map(len, labels), default=1)
+    n_characters = 11 * figure.get_figwidth()  # in a line of the legend
     figure.legend(
         handles,
         labels,
         loc="outside lower center",
-        ncols=min(len(labels), 4) or 1,
+        ncols=max(1, int(n_characters // (longest + 6))),
         frameon=False,
         fontsize=9,
     )
@@ -79,7 +84,9 @@ def save_convergence(runs: Sequence[Run], path: Path) -> None:
     for axis, (name, label, is_log) in zip(axes, panels, strict=True):
         _draw_curves(axis, runs, name)
         axis.axvline(first.n_init, color="0.7", linewidth=0.8, zorder=0)
-        axis.set(xlabel="evaluations", ylabel=label)
+        n = max(run.n_evals for run in runs)
+        axis.set(xlabel="evaluations", ylabel=label, xlim=(0.5, n + 0.5))
+        axis.locator_params(axis="x", integer=True)
         if is_log and _has_positive(axis):
             axis.set_yscale("log")
     figure.suptitle(first.task)
@@ -92,7 +99,7 @@ def _draw_curves(axis: Axes, runs: Sequence[Run], name: str) -> None:
     for i, (method, of_method) in enumerate(group(runs, "method").items()):
         curves = padded([getattr(run, name) for run in of_method], n)
         low, middle, high = (_finite(q) for q in quartiles(curves))
-        axis.plot(t, middle, label=method, linewidth=1.6, **_style(i))
+        axis.plot(t, middle, label=method, linewidth=1.6, **_style(i), **_END)
         # a band may reach into ∞, where some seeds have no feasible point yet
         top = np.where(np.isnan(high), np.nanmax(middle, initial=0.0), high)
         is_there = ~np.isnan(middle)
@@ -119,6 +126,7 @@ def save_times(runs: Sequence[Run], path: Path) -> None:
         axes[0].plot(n, seconds, label=method, linewidth=1.4, **_style(i))
     axes[0].set(xlabel="observations n", ylabel="CPU seconds per suggestion")
     axes[0].set_yscale("log")
+    axes[0].locator_params(axis="x", integer=True)
     _finish(figure, axes[0], path)
 
 

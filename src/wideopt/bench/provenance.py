@@ -70,7 +70,7 @@ def machine() -> dict[str, Any]:
         "cpu": _cpu_model(),
         "n_cpus": os.cpu_count(),
         "system": platform.platform(),
-        "threads": int(os.environ.get("OMP_NUM_THREADS", 0)) or None,
+        "threads": int(os.environ.get("OMP_NUM_THREADS", "0")) or None,
     }
 
 

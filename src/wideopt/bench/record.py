@@ -128,12 +128,11 @@ class Journal:
     @staticmethod
     def read(path: Path) -> tuple[Record, list[Record]] | None:
         """Header and evaluations; a torn last line is dropped. None without header."""
-        lines: list[Record] = []
         try:
-            for text in path.read_text(encoding="utf-8").splitlines():
-                lines.append(json.loads(text))
-        except (OSError, ValueError):
-            pass
+            texts = path.read_text(encoding="utf-8").split("\n")
+        except OSError:
+            return None
+        lines = [json.loads(text) for text in texts[:-1]]  # a whole line ends in \n
         return (lines[0], lines[1:]) if lines else None
 
 

@@ -22,8 +22,8 @@ __all__ = ["write_report", "write_reports"]
 _ABOUT_TESTS = """\
 Does the reference **{reference}** reach lower values? One-sided Welch t-tests over
 seeds; H0: μ_other <= μ_reference, Ha: μ_other > μ_reference. Each cell: (p, verdict),
-where T rejects H0 at a false discovery rate of 5% (Benjamini and Hochberg over the whole
-table) and F does not."""
+where T rejects H0 at a false discovery rate of 5% (Benjamini and Hochberg over the
+whole table) and F does not."""
 
 _ABOUT_KS = """\
 Kolmogorov-Smirnov p of normality, mean and sd from the sample (so p is too large:
@@ -111,7 +111,9 @@ def _reference(runs: Sequence[Run], suite: Suite | None, wanted: str | None) -> 
 def _heading(runs: Sequence[Run], suite: Suite | None, name: str) -> str:
     title = "" if suite is None else f"{suite.title}\n\n"
     seeds = {run.seed for run in runs}
-    noise = {run.info["task"]["noise"] and run.info["task"]["noise"]["rule"] for run in runs}
+    noise = {
+        run.info["task"]["noise"] and run.info["task"]["noise"]["rule"] for run in runs
+    }
     lines = [
         f"{len(runs)} runs: {len(group(runs, 'task'))} tasks, "
         f"{len(group(runs, 'method'))} methods, {len(seeds)} seeds.",
@@ -189,7 +191,9 @@ def _tasks(runs: Sequence[Run], figures: Path) -> list[str]:
     if any(run.has_constraints for run in runs):
         parts[0] += "\n" + _ABOUT_CONSTRAINED
     for task, of in by_task(runs).items():
-        save_convergence([run for some in of.values() for run in some], figures / f"{task}.png")
+        save_convergence(
+            [run for some in of.values() for run in some], figures / f"{task}.png"
+        )
         link = f"![{task}]({figures.name}/{task}.png)"
         parts.append(f"### {task}\n\n{task_table(of)}\n\n{link}")
     return parts

@@ -70,7 +70,7 @@ class Run:
     @property
     def has_constraints(self) -> bool:
         """Whether the task has constraints."""
-        return self.C.shape[1] > 0
+        return bool(self.C.shape[1] > 0)
 
     @property
     def violation(self) -> Curve:

@@ -6,6 +6,7 @@ run that crashes, dies or takes too long is recorded as such and stops nothing e
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -40,7 +41,7 @@ _POLL = 0.05
 _N_LOG = 2000  # characters of output kept when a run dies
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     """A run that is to be made, and where its record belongs."""
 
@@ -227,10 +228,8 @@ class _Child:
         self._sweep()
 
     def _kill_group(self) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError):  # it may just have ended
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has just ended by itself
 
     def _sweep(self) -> None:
         self.job.journal.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import os
 import time
 import traceback
@@ -97,9 +97,7 @@ def header(
         "seed": seed,
         "n_init": len(initial_design(task, seed)),
         "max_seconds": max_seconds,
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(
-            timespec="seconds"
-        ),
+        "date": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
         "versions": provenance.versions(contender.package),
         "commit": provenance.commit(),
         "machine": provenance.machine(),
@@ -114,12 +112,10 @@ def _steps(contender: Contender, task: Task, seed: int) -> Iterator[Record]:
     session: AskTell | None = None
     parent = os.getppid()
     for i in range(task.n_evals):
+        if session is None and i >= len(design):
+            session = contender.start(task, seed, initial)  # imports are not timed
         clock = _Clock()
-        if i < len(design):
-            x = design[i]
-        else:
-            session = session or contender.start(task, seed, initial)
-            x = session.ask()
+        x = design[i] if session is None else session.ask()
         ask_cpu, ask_wall = clock.lap()
         truth = task.truth(x)
         # one stream an evaluation: all contenders meet the same noise at the same time

@@ -22,7 +22,7 @@ __all__ = [
     "markdown",
     "normality_table",
     "rank_table",
-    "score",
+    "scores",
     "task_table",
     "test_table",
 ]
@@ -49,7 +49,7 @@ def _number(value: float) -> str:
 
 def _spread(values: Sequence[float]) -> str:
     low, middle, high = quartiles(np.array(values, dtype=float))
-    return f"{_number(middle)} [{_number(low)}, {_number(high)}]"
+    return f"{_number(float(middle))} [{_number(low)}, {_number(high)}]"
 
 
 def _last(curve: Curve) -> float:
@@ -92,27 +92,27 @@ def task_table(runs: Mapping[str, Sequence[Run]]) -> str:
     return markdown(header, rows)
 
 
-def score(runs: Sequence[Run], name: str) -> list[float]:
-    """The final values that a test compares, by seed.
+def scores(runs: Mapping[str, Sequence[Run]], name: str) -> dict[str, list[float]]:
+    """The final values of one task that a test compares: method → one a seed.
 
     A run without a feasible point has the scaled gap 1, the whole range of f, or that
-    of the worst feasible run if it is worse.
+    of the worst feasible run of any method if it is worse.
     """
-    values = [_last(getattr(run, name)) for run in runs]
+    found = {m: [_last(getattr(run, name)) for run in of] for m, of in runs.items()}
     if name != "log_scaled_gap":
-        return values
-    worst = max([0.0, *(v for v in values if np.isfinite(v))])
-    return [v if np.isfinite(v) else worst for v in values]
+        return found
+    worst = max([0.0, *(v for of in found.values() for v in of if np.isfinite(v))])
+    return {m: [min(v, worst) for v in of] for m, of in found.items()}
 
 
 def normality_table(runs: Sequence[Run], name: str) -> str:
     """KS test of each task and method, as in 004, table 1."""
     tasks = by_task(runs)
     methods = list(group(runs, "method"))
-    rows = [
-        [task, *(_p(normality(score(of.get(m, []), name))) for m in methods)]
-        for task, of in tasks.items()
-    ]
+    rows = []
+    for task, of in tasks.items():
+        samples = scores(of, name)
+        rows.append([task, *(_p(normality(samples.get(m, []))) for m in methods)])
     return markdown(["task", *methods], rows)
 
 
@@ -120,11 +120,11 @@ def test_table(runs: Sequence[Run], name: str, reference: str) -> str:
     """One-sided t-tests against the reference, as in 004, table 2: (p, T or F)."""
     tasks = {task: of for task, of in by_task(runs).items() if reference in of}
     others = [m for m in group(runs, "method") if m != reference]
+    samples = [scores(of, name) for of in tasks.values()]
     p = np.array(
         [
-            [welch_greater(score(of.get(m, []), name), base) for m in others]
-            for of in tasks.values()
-            for base in [score(of[reference], name)]
+            [welch_greater(of.get(m, []), of[reference]) for m in others]
+            for of in samples
         ]
     ).reshape(len(tasks), len(others))
     adjusted = benjamini_hochberg(p.ravel()).reshape(p.shape)
@@ -164,7 +164,7 @@ def cost_table(runs: Sequence[Run]) -> str:
     measured = {method: times(of) for method, of in methods.items()}
     longest = max((n[-1] for n, _ in measured.values() if len(n)), default=0)
     least = min((n[0] for n, _ in measured.values() if len(n)), default=0)
-    at = [n for n in _AT if least <= n <= longest]
+    at = [n for n in _AT if least <= n <= longest + 1]
     rows = []
     for method, of in methods.items():
         near = [_number(_near(*measured[method], n)) for n in at]

@@ -78,11 +78,14 @@ def parse_noise(text: str) -> Noise | None:
         return PAPERS
     kind, _, share = text.partition(":")
     try:
-        return Noise(kind, float(share))  # type: ignore[arg-type]
+        if kind in ("sd", "range"):
+            return Noise(kind, float(share))  # type: ignore[arg-type]
     except ValueError:
-        raise InputError(
-            f"Noise is 'none', 'paper', 'sd:SHARE' or 'range:SHARE', but got {text!r}."
-        ) from None
+        pass  # the message below says what is missing
+    raise InputError(
+        f"Noise is 'none', 'paper', 'sd:SHARE' or 'range:SHARE', SHARE a positive "
+        f"number, but got {text!r}."
+    )
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class Scales:
     @classmethod
     def of(cls, values: NDArray[np.float64]) -> Scales:
         """The scales of a sample of shape (n, 1 + k)."""
-        return cls(tuple(values.std(axis=0)), tuple(np.ptp(values, axis=0)))
+        sds, ranges = values.std(axis=0), np.ptp(values, axis=0)
+        return cls(tuple(map(float, sds)), tuple(map(float, ranges)))
 
 
 @dataclass(frozen=True)
@@ -216,4 +220,9 @@ def _scales(problem: Problem) -> Scales:
     low, high = np.array(problem.bounds).T
     X = low + (high - low) * sobol_points(problem.dim, _N_SAMPLE, seed=0).numpy()
     values = np.column_stack([problem.objective(X), problem.constraints(X)])
-    return Scales.of(values)
+    scales = Scales.of(values)
+    if problem.optimum is None:
+        return scales
+    # a sample seldom comes near the optimum, which may lie far below it
+    reach = float(values[:, 0].max()) - problem.optimum
+    return replace(scales, ranges=(max(scales.ranges[0], reach), *scales.ranges[1:]))

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from wideopt import __version__
+from wideopt.cli._bench import bench
 from wideopt.exceptions import WideoptError
 
 __all__ = ["main"]
@@ -20,6 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(bench)
 
 
 def main() -> None:

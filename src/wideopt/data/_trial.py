@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -106,8 +107,11 @@ def check_outcome(
     Args:
         y: the objective.
         c: the constraints, or None.
-        n_constraints: how many there must be; None if that is not known yet.
+        n_constraints: how many there must be; None if that is not known yet. They may
+            be left out where the objective is not finite: the evaluation failed.
     """
+    if c is None and not math.isfinite(fun := _number(y, "The objective")):
+        return fun, None
     constraints = () if c is None else _numbers(c)
     if n_constraints is not None and len(constraints) != n_constraints:
         raise InputError(
@@ -134,7 +138,7 @@ def _number(value: object, what: str) -> float:
 
 
 def _numbers(values: object) -> tuple[float, ...]:
-    if isinstance(values, int | float):
+    if isinstance(values, numbers.Real):
         return (_number(values, "A constraint"),)
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise InputError(f"Constraints must be a list of numbers, but got {values!r}.")

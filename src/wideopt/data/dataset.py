@@ -45,15 +45,18 @@ class Dataset:
         pending: Sequence[Point],
         n_constraints: int,
         device: str = "cpu",
+        *,
+        keeps_repeats: bool = False,
     ) -> Dataset:
         """Gather encoded trials; one told twice with the same outcome counts once.
 
-        Repeats with *different* outcomes stay separate: they tell how noisy it is.
+        Repeats with *different* outcomes stay separate: they tell how noisy it is. For
+        a bandit every pull counts: `keeps_repeats`.
         """
-        rows: dict[bytes, Point] = {}
-        for point, trial in observed:
+        rows: dict[bytes | int, Point] = {}
+        for i, (point, trial) in enumerate(observed):
             row = np.concatenate([point, _outcome(trial, n_constraints)])
-            rows.setdefault(row.tobytes(), row)
+            rows.setdefault(i if keeps_repeats else row.tobytes(), row)
         n_dims = space.n_dims
         table = np.array(list(rows.values())).reshape(-1, n_dims + 1 + n_constraints)
         kwargs: Any = {"dtype": torch.float64, "device": device}
@@ -137,8 +140,8 @@ def _robust_constraint(c: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
     positive = known[known > 0]
     if positive.numel() == 0:
         return c
-    z = c / positive.median()
-    return z.sign() * _compress(z.abs(), 5.0)
+    z = (c / positive.median()).abs()
+    return c.sign() * _compress(z, 5.0).clamp_min(1e-300)  # z may underflow
 
 
 def _spread(y: Float[Tensor, " n"]) -> Tensor:

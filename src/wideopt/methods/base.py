@@ -18,11 +18,13 @@ from torch import Tensor
 
 from wideopt.acquisition.improvement import SumOfLogs, log_feasibility
 from wideopt.data.dataset import Dataset
+from wideopt.exceptions import InputError
 from wideopt.surrogates.base import Surrogate, outputs_of, quiet
 
 __all__ = [
     "Method",
     "State",
+    "check_counts",
     "feasibly",
     "fitted",
     "hallucinated",
@@ -87,7 +89,7 @@ def hallucinated(
 def one_by_one(
     data: Dataset, n: int, choose: Callable[[Dataset], Float[Tensor, " d"]]
 ) -> Float[Tensor, "n d"]:
-    """n points, each chosen with the ones before it pending."""
+    """Points chosen one after the other, each with those before it pending."""
     points: list[Tensor] = []
     for _ in range(n):
         points.append(choose(data))
@@ -119,3 +121,11 @@ def incumbent(objective: Model, data: Dataset) -> float:
     with torch.no_grad():
         posterior: Any = objective.posterior(data.X[known])
         return float(posterior.mean.min())
+
+
+def check_counts(method: object, *names: str) -> None:
+    """Raise unless each of these options of a method is a whole number above 0."""
+    for name in names:
+        value = getattr(method, name)
+        if not isinstance(value, int) or value < 1:
+            raise InputError(f"Option {name} must be at least 1, but got {value}.")

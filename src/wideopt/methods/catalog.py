@@ -25,13 +25,60 @@ def _gp(summary: str, acquisition: str) -> _Entry:
     return _Entry(summary, "gp:GPMethod", (("acquisition", acquisition),))
 
 
+def _information(summary: str, acquisition: str, *absent: str) -> _Entry:
+    preset = (("acquisition", acquisition), *((name, False) for name in absent))
+    return _Entry(summary, "information:GPInformation", preset)
+
+
+def _bandit(summary: str, rule: str, *absent: str) -> _Entry:
+    preset = (("rule", rule), *((name, 0.0) for name in absent))
+    return _Entry(summary, "bandits:Bandit", preset)
+
+
+def _features(summary: str, model: str, rule: str) -> _Entry:
+    preset: tuple[tuple[str, Any], ...] = (("model", model), ("rule", rule))
+    if model == "linear":
+        preset += (("length_scale", None),)
+    return _Entry(summary, "feature_bandits:FeatureBandit", preset)
+
+
 _CATALOG: dict[str, _Entry] = {
     "auto": _Entry("chooses a method for the problem; the default", "auto:Auto"),
     "gp-ei": _gp("Gaussian process, log expected improvement", "ei"),
     "gp-pi": _gp("Gaussian process, log probability of improvement", "pi"),
     "gp-ucb": _gp("Gaussian process, confidence bound", "ucb"),
     "gp-ts": _gp("Gaussian process, Thompson sampling", "ts"),
+    "gp-mes": _information("Gaussian process, max-value entropy search", "mes"),
+    "gp-pes": _information(
+        "Gaussian process, predictive entropy search", "pes", "bound"
+    ),
+    "gp-kg": _information("Gaussian process, knowledge gradient", "kg", "bound"),
+    "turbo": _Entry(
+        "Gaussian process, Thompson sampling in a trust region", "turbo:Turbo"
+    ),
+    "forest-ei": _Entry("random forest, log expected improvement", "forest:ForestEI"),
     "random": _Entry("scrambled Sobol sequence, no model", "random:Random"),
+    "epsilon-greedy": _bandit(
+        "bandit: the best arm so far, now and then a random one",
+        "epsilon-greedy",
+        "exploration",
+    ),
+    "ucb1": _bandit("bandit: upper confidence bound of each arm", "ucb1", "epsilon"),
+    "thompson": _bandit(
+        "bandit: Thompson sampling with Gaussian arms", "thompson", "epsilon"
+    ),
+    "lin-ucb": _features(
+        "bandit: linear in the arm's features, confidence bound", "linear", "ucb"
+    ),
+    "lin-ts": _features(
+        "bandit: linear in the arm's features, Thompson sampling", "linear", "ts"
+    ),
+    "kernel-ucb": _features(
+        "bandit: kernel on the arm's features, confidence bound", "kernel", "ucb"
+    ),
+    "kernel-ts": _features(
+        "bandit: kernel on the arm's features, Thompson sampling", "kernel", "ts"
+    ),
 }
 
 

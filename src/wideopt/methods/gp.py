@@ -31,6 +31,7 @@ from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
 from wideopt.methods.base import (
     State,
+    check_counts,
     feasibly,
     fitted,
     hallucinated,
@@ -64,12 +65,10 @@ class GPMethod:
 
     def __post_init__(self) -> None:
         GaussianProcess(self.kernel)
-        if self.beta is not None and not self.beta > 0:
-            raise InputError(f"Option beta must be positive, but got {self.beta}.")
-        for name in ("n_candidates", "n_restarts"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise InputError(f"Option {name} must be at least 1, but got {value}.")
+        is_number = isinstance(self.beta, int | float)
+        if self.beta is not None and not (is_number and self.beta > 0):
+            raise InputError(f"Option beta must be positive, but got {self.beta!r}.")
+        check_counts(self, "n_candidates", "n_restarts")
 
     def propose(
         self, data: Dataset, n: int, state: State, generator: torch.Generator

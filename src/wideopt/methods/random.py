@@ -10,8 +10,8 @@ from torch import Tensor
 
 from wideopt.data.dataset import Dataset
 from wideopt.methods.base import State
-from wideopt.search.candidates import distinct, snapped
-from wideopt.search.design import seed_from, sobol_points
+from wideopt.search.candidates import distinct, scattered
+from wideopt.search.design import seed_from
 
 __all__ = ["Random"]
 
@@ -27,7 +27,7 @@ class Random:
         seed = state.get("seed")
         seed = seed_from(generator) if seed is None else seed
         used = state.get("used", 0)
-        points = sobol_points(data.n_dims, n, seed, start=used).to(data.X)
+        points = scattered(data.space, n, seed, start=used).to(data.X)
         known = torch.cat([data.X, data.X_pending])
-        points = distinct(data.space, snapped(data.space, points), known, generator)
+        points = distinct(data.space, points, known, generator)
         return points, {"seed": seed, "used": used + n}

@@ -20,7 +20,7 @@ from torch import Tensor
 from wideopt.numerics.conditioning import Posterior, Projection
 from wideopt.numerics.empirical import TangentKernel
 from wideopt.numerics.factor import Factor
-from wideopt.numerics.kernel import Draw, Kernel, Side, cat_rows
+from wideopt.numerics.kernel import Draw, Kernel, Side, all_targets, cat_rows
 from wideopt.numerics.primal import PrimalPosterior
 
 __all__ = ["DualPosterior"]
@@ -90,11 +90,14 @@ class DualPosterior(Posterior):
         return self.kernel.diag_from(a.side) - a.V.square().sum(-1)
 
     def extended(
-        self, X: Float[Tensor, "... q d"], Y: Float[Tensor, "... q"]
+        self, X: Float[Tensor, "... q d"], Y: Float[Tensor, "... k"]
     ) -> DualPosterior | PrimalPosterior:
-        """Return the posterior with q more observations, in O(n² q)."""
+        """Return the posterior with q more observations, in O(n² q).
+
+        Y holds the q new targets, or all n + q if the old ones changed as well.
+        """
         X_all = cat_rows(self.X, X)
-        Y_all = cat_rows(self.Y.unsqueeze(-1), Y.unsqueeze(-1)).squeeze(-1)
+        Y_all = all_targets(self.Y, Y, X.shape[-2])
         if self.is_switching and _is_outgrown(self.kernel, Y_all.shape[-1]):
             return PrimalPosterior.of(self.kernel, X_all, Y_all, self.noise)
         new = self.kernel.represent(X)
@@ -108,6 +111,20 @@ class DualPosterior(Posterior):
             side=self.side.joined(new),
             factor=factor,
             alpha=factor.solve(Y_all),
+        )
+
+    def selected(self, outputs: list[int]) -> DualPosterior:
+        """Return the posterior of some outputs of a batch (o,)."""
+        rows = torch.tensor(outputs, device=self.alpha.device)
+        kernel = self.kernel.rescaled(self.kernel.scales.selected(outputs), rows)
+        return replace(
+            self,
+            kernel=kernel,
+            Y=self.Y[outputs],
+            noise=self.noise[outputs],
+            side=kernel.represent(self.X),
+            factor=self.factor.selected(outputs),
+            alpha=self.alpha[outputs],
         )
 
     def with_targets(self, Y: Float[Tensor, "... n"]) -> DualPosterior:

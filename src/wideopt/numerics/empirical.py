@@ -205,6 +205,13 @@ class TangentKernel(Kernel[TangentSide]):
         batch = torch.broadcast_shapes(*(g.shape[:-1] for g in blocks))
         return torch.cat([g.expand(*batch, g.shape[-1]) for g in blocks], dim=-1)
 
+    def shifted(self, w: Float[Tensor, "... p"]) -> Weights:
+        """Return the weights θ + w, with w in the order of the features."""
+        weights = list(self.weights)
+        for i, V in zip(self.layers, self._split(w), strict=True):
+            weights[i] = weights[i] + V
+        return tuple(weights)
+
     def _split(self, w: Float[Tensor, "... p"]) -> list[Tensor]:
         shapes = self.architecture.shapes(self.scales.d)
         sizes = [shapes[i][0] * shapes[i][1] for i in self.layers]

@@ -5,7 +5,7 @@ scales that shrinks with √d keeps high-dimensional models from being too rough
 
 Notation:
     ψ = (log s_1, ..., log s_d, log b, log o, log λ)   scales (see `scales`) and noise
-    -log p(y, ψ) = ½ yᵀα + ½ log det(K + λI) + n/2 log 2π + ½ Σ((ψ - μ)/τ)²
+    -log p(y, ψ) = ½ yᵀα + ½ log det(K + λI) + n/2 log 2π + ½ (ψ - μ)ᵀP(ψ - μ)
     ∂/∂K = ½((K + λI)⁻¹ - ααᵀ), pulled back through the kernel by autograd
 
 Outputs are taken to be standardized, inputs to lie in the unit cube. All outputs and
@@ -17,7 +17,8 @@ the last are among them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -30,7 +31,9 @@ from wideopt.numerics.kernel import Kernel
 from wideopt.numerics.lbfgs import minimize_each
 from wideopt.numerics.scales import Scales, require_float64
 
-__all__ = ["EvidenceFit", "Hyper", "Prior", "fit_evidence", "log_joint"]
+__all__ = ["EvidenceFit", "Hyper", "Prior", "fit_evidence", "inflation", "log_joint"]
+
+_CAUTION = 10  # pseudo-observations that say the model is calibrated
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,14 @@ class Hyper:
         """Return the inverse of `vector`."""
         return cls(psi[..., :-3], psi[..., -3], psi[..., -2], psi[..., -1])
 
+    def inflated(self, factor: Float[Tensor, "..."]) -> Hyper:
+        """Return hyper-parameters with the same mean and `factor` times the variance."""
+        return replace(
+            self,
+            log_output=self.log_output + 0.5 * factor.log(),
+            log_noise=self.log_noise + factor.log(),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return lists of floats, which JSON keeps exactly."""
         return {f.name: getattr(self, f.name).tolist() for f in fields(self)}
@@ -78,22 +89,25 @@ class Hyper:
 
 @dataclass(frozen=True)
 class Prior:
-    """Independent normal priors on log hyper-parameters, and bounds.
+    """Normal priors on log hyper-parameters, and bounds.
 
     Medians: input scales `input_scale`/√d, and so on; spreads are standard deviations
-    of the logarithm. The defaults suit standardized outputs on the unit cube.
+    of the logarithm. The input scales share a common factor (`shared_spread`) from
+    which each departs by `input_spread`: with few data per dimension, independent scales
+    overfit. The defaults suit standardized outputs on the unit cube.
     """
 
-    input_scale: float = 2.0
-    input_spread: float = 1.0
+    input_scale: float = 0.85
+    input_spread: float = 0.5
+    shared_spread: float = 1.0
     bias_scale: float = 1.0
     bias_spread: float = 1.0
     output_scale: float = 1.0
     output_spread: float = 1.0
-    noise: float = 1e-4
-    noise_spread: float = 3.0
+    noise: float = 2.5e-3
+    noise_spread: float = 2.0
     min_noise: float = 1e-8
-    max_noise: float = 1.0
+    max_noise: float = 2.0
 
     def center(self, d: int) -> Float[Tensor, " k"]:
         """Return the prior means of ψ."""
@@ -101,15 +115,18 @@ class Prior:
         medians += [self.bias_scale, self.output_scale, self.noise]
         return torch.tensor(medians, dtype=torch.float64).log()
 
-    def spread(self, d: int) -> Float[Tensor, " k"]:
-        """Return the prior standard deviations τ of ψ."""
+    def covariance(self, d: int) -> Float[Tensor, "k k"]:
+        """Return the prior covariance of ψ."""
         spreads = [self.input_spread] * d
         spreads += [self.bias_spread, self.output_spread, self.noise_spread]
-        return torch.tensor(spreads, dtype=torch.float64)
+        C = torch.tensor(spreads, dtype=torch.float64).square().diag()
+        C[:d, :d] += self.shared_spread**2
+        return C
 
     def bounds(self, d: int) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
         """Return lower and upper bounds of ψ: 6 spreads, and the range of noise."""
-        center, reach = self.center(d), 6.0 * self.spread(d)
+        center = self.center(d)
+        reach = 6.0 * self.covariance(d).diagonal().sqrt()
         low, high = center - reach, center + reach
         low[-1], high[-1] = math.log(self.min_noise), math.log(self.max_noise)
         return low, high
@@ -119,6 +136,17 @@ class Prior:
         low, high = self.bounds(d)
         psi = self.center(d).clamp(low, high)
         return Hyper.from_vector(psi.expand(*batch, d + 3).clone())
+
+    def starts(self, d: int, batch: tuple[int, ...] = ()) -> list[Hyper]:
+        """Return two starts: typical, and the same with far more noise.
+
+        A function that looks rough has one optimum of the evidence where it is rough
+        and one where it is noisy; a single start finds either by chance.
+        """
+        typical = self.typical(d, batch)
+        high = self.bounds(d)[1][-1]
+        noisy = (typical.log_noise + 1.5 * self.noise_spread).clamp_max(high)
+        return [typical, replace(typical, log_noise=noisy)]
 
 
 @dataclass(frozen=True)
@@ -134,7 +162,7 @@ def fit_evidence(
     kernel: Kernel[Any],
     X: Float[Tensor, "n d"],
     Y: Float[Tensor, "... n"],
-    start: Hyper,
+    start: Hyper | Sequence[Hyper],
     prior: Prior | None = None,
     *,
     n_restarts: int = 0,
@@ -142,16 +170,18 @@ def fit_evidence(
     max_iterations: int = 100,
     n_max: int = 500,
 ) -> EvidenceFit:
-    """Maximize log p(Y, ψ) for every output, from `start` and some draws of the prior.
+    """Maximize log p(Y, ψ) for every output, from every start, and keep the best.
 
     `kernel` gives the architecture (and weights); its own scales are ignored. The
-    result is never worse than `start`. Restarts are drawn with `generator`.
+    result is never worse than any start. Further restarts are drawn from the prior
+    with `generator`.
     """
     prior = Prior() if prior is None else prior
     _check(X, Y, n_restarts, generator)
     batch, d = Y.shape[:-1], X.shape[-1]
     rows = _subsample(X.shape[-2], n_max)
-    starts = [start.vector.expand(*batch, d + 3).reshape(-1, d + 3)]
+    given = [start] if isinstance(start, Hyper) else start
+    starts = [g.vector.expand(*batch, d + 3).reshape(-1, d + 3) for g in given]
     n_outputs = len(starts[0])
     starts += _random_starts(prior, d, n_outputs, n_restarts, generator)
     problem = _Problem.of(kernel, X[rows].detach(), Y[..., rows].detach(), prior)
@@ -161,7 +191,7 @@ def fit_evidence(
         bounds=prior.bounds(d),
         max_iterations=max_iterations,
     )
-    winner = best.f.reshape(n_restarts + 1, n_outputs).argmin(0)
+    winner = best.f.reshape(len(starts), n_outputs).argmin(0)
     picked = winner * n_outputs + torch.arange(n_outputs)
     return EvidenceFit(
         Hyper.from_vector(best.x[picked].reshape(*batch, d + 3)),
@@ -186,6 +216,31 @@ def log_joint(
     return -f.reshape(Y.shape[:-1])
 
 
+def inflation(
+    kernel: Kernel[Any],
+    X: Float[Tensor, "n d"],
+    Y: Float[Tensor, "... n"],
+    hyper: Hyper,
+    n_max: int = 500,
+) -> Float[Tensor, "..."]:
+    """Return the factor >= 1 by which variances must grow to match left-out points.
+
+    From leave-one-out residuals r_i = α_i / [A⁻¹]_ii with variance 1 / [A⁻¹]_ii,
+    A = K + λI (Rasmussen & Williams 2006 eq. 5.12): the mean of r²/variance, shrunk
+    towards 1. It never falls below 1, since hyper-parameters fitted to all the points
+    flatter the left-out ones.
+    """
+    rows = _subsample(X.shape[-2], n_max)
+    scaled = kernel.rescaled(hyper.scales)
+    side = scaled.represent(X[rows])
+    factor = Factor.of(scaled.block_from(side, side), hyper.noise)
+    alpha = factor.solve(Y[..., rows])
+    precision = torch.cholesky_inverse(factor.L).diagonal(dim1=-2, dim2=-1)
+    z2 = alpha.square() / precision
+    n = len(rows)
+    return ((z2.sum(-1) + _CAUTION) / (n + _CAUTION)).clamp_min(1.0)
+
+
 @dataclass(frozen=True)
 class _Problem:
     """ψ -> -log p(y, ψ) and its gradient, for rows of a batch; restarts wrap around."""
@@ -194,13 +249,14 @@ class _Problem:
     X: Float[Tensor, "n d"]
     Y: Float[Tensor, "o n"]
     center: Float[Tensor, " k"]
-    spread: Float[Tensor, " k"]
+    precision: Float[Tensor, "k k"]
 
     @classmethod
     def of(cls, kernel: Kernel[Any], X: Tensor, Y: Tensor, prior: Prior) -> _Problem:
         d = X.shape[-1]
         flat = Y.reshape(-1, Y.shape[-1])
-        return cls(kernel, X, flat, prior.center(d), prior.spread(d))
+        precision = torch.linalg.inv(prior.covariance(d))
+        return cls(kernel, X, flat, prior.center(d).to(X), precision.to(X))
 
     def __call__(
         self, psi: Float[Tensor, "r k"], index: Int[Tensor, " r"]
@@ -214,10 +270,11 @@ class _Problem:
         f, dK = _evidence(K.detach(), self.Y[rows], hyper.noise.detach())
         (grad,) = torch.autograd.grad(K, psi, dK)
         noise = dK.diagonal(dim1=-2, dim2=-1).sum(-1) * hyper.noise.detach()
-        z = (psi.detach() - self.center) / self.spread
-        grad = grad + z / self.spread
+        z = psi.detach() - self.center
+        Pz = z @ self.precision
+        grad = grad + Pz
         grad[:, -1] += noise
-        return f + 0.5 * z.square().sum(-1), grad
+        return f + 0.5 * (z * Pz).sum(-1), grad
 
 
 def _evidence(
@@ -252,7 +309,8 @@ def _random_starts(
     shape = (n_outputs, d + 3)
     return [
         prior.center(d)
-        + prior.spread(d) * torch.randn(shape, generator=generator, dtype=torch.float64)
+        + torch.randn(shape, generator=generator, dtype=torch.float64)
+        @ torch.linalg.cholesky(prior.covariance(d)).mT
         for _ in range(n_restarts)
     ]
 

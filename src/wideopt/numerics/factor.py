@@ -91,15 +91,18 @@ class Factor:
         """
         n, q = self.n, K_new.shape[-1]
         B = self.half_solve(K_cross)
-        old, new = self.L.square().sum(-1), K_new.diagonal(dim1=-2, dim2=-1)
+        # (K + λI)_ii = ‖L_i‖²
+        old = torch.linalg.vector_norm(self.L.detach(), dim=-1).square()
+        new = K_new.diagonal(dim1=-2, dim2=-1)
         floor = torch.maximum(_pivot_floor(old, n + q), _pivot_floor(new, n + q))
         C, is_sound = _cholesky(K_new - B @ B.mT, self.nugget, floor)
         if (self.jitter > 0).any() or not is_sound.all():
             return Factor.of(self._grown_matrix(K_cross, K_new), self.noise)
         batch = torch.broadcast_shapes(self.L.shape[:-2], C.shape[:-2])
-        top = torch.nn.functional.pad(self.L, (0, q)).expand(*batch, n, n + q)
-        bottom = torch.cat([B.expand(*batch, q, n), C.expand(*batch, q, q)], dim=-1)
-        grown = torch.cat([top, bottom], dim=-2)
+        grown = self.L.new_zeros(*batch, n + q, n + q)
+        grown[..., :n, :n] = self.L
+        grown[..., n:, :n] = B
+        grown[..., n:, n:] = C
         return Factor(grown, self.noise.expand(batch), self.jitter.expand(batch))
 
     def _grown_matrix(self, K_cross: Tensor, K_new: Tensor) -> Float[Tensor, "... N N"]:
@@ -111,6 +114,10 @@ class Factor:
         )
         top = torch.cat([K, K_cross.mT], dim=-1)
         return torch.cat([top, torch.cat([K_cross, K_new], dim=-1)], dim=-2)
+
+    def selected(self, outputs: list[int]) -> Factor:
+        """Return the factors of some matrices of a batch (o,)."""
+        return Factor(self.L[outputs], self.noise[outputs], self.jitter[outputs])
 
     def half_solve(self, C: Float[Tensor, "... q n"]) -> Float[Tensor, "... q n"]:
         """Return V = C L⁻ᵀ, so that V Vᵀ = C (K + λI)⁻¹ Cᵀ; rows are points."""

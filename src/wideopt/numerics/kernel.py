@@ -22,7 +22,15 @@ from torch import Tensor
 
 from wideopt.numerics.scales import Scales
 
-__all__ = ["Draw", "Kernel", "Side", "aligned", "cat_rows", "folded_rows"]
+__all__ = [
+    "Draw",
+    "Kernel",
+    "Side",
+    "aligned",
+    "all_targets",
+    "cat_rows",
+    "folded_rows",
+]
 
 SideT = TypeVar("SideT", bound="Side")
 KernelT = TypeVar("KernelT", bound="Kernel[Any]")
@@ -114,6 +122,15 @@ def cat_rows(
     batch = torch.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     rows = [M.expand(*batch, *M.shape[-2:]) for M in (A, B)]
     return torch.cat(rows, dim=-2)
+
+
+def all_targets(
+    old: Float[Tensor, "... n"], Y: Float[Tensor, "... k"], q: int
+) -> Float[Tensor, "... nq"]:
+    """Return the targets of n + q points, given the q new ones or all of them."""
+    if Y.shape[-1] == old.shape[-1] + q:
+        return Y
+    return cat_rows(old.unsqueeze(-1), Y.unsqueeze(-1)).squeeze(-1)
 
 
 def aligned(v: Float[Tensor, "s ... p"], n_batch: int) -> Float[Tensor, "s ... p"]:

@@ -58,11 +58,12 @@ def minimize_each(
     bounds: Box | None = None,
     max_iterations: int = 100,
     tolerance: float = 1e-6,
+    floor: float = 1.0,
 ) -> Minimum:
     """Minimize b separable problems from the rows of x0.
 
     A problem ends when an accepted step gains less than `tolerance` relative to
-    max(1, |f|), or when no step gains anything. Values that are not finite count as
+    max(floor, |f|), or when no step gains anything. Values that are not finite count as
     infinite, so a bad region is backed out of. Never raises for numerical reasons, and
     never returns a value above the one at x0.
     """
@@ -80,7 +81,7 @@ def minimize_each(
         p, step = _direction(now, memory, is_fresh, box)
         new, is_moved = _line_search(fun, now, p, step, is_active, box)
         gain = now.f - new.f
-        is_small = gain <= tolerance * now.f.abs().clamp_min(1.0)
+        is_small = gain <= tolerance * now.f.abs().clamp_min(floor)
         # a failed step gets one more chance, from the gradient alone
         is_failed = is_active & ~is_moved
         is_active = is_active & ~(is_moved & is_small) & ~(is_failed & is_fresh)

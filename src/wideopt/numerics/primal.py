@@ -22,7 +22,7 @@ from wideopt.exceptions import InputError
 from wideopt.numerics.conditioning import Posterior, Projection
 from wideopt.numerics.empirical import TangentDraw, TangentKernel, TangentSide
 from wideopt.numerics.factor import PrimalFactor
-from wideopt.numerics.kernel import cat_rows
+from wideopt.numerics.kernel import all_targets, cat_rows
 
 __all__ = ["PrimalPosterior"]
 
@@ -84,9 +84,12 @@ class PrimalPosterior(Posterior):
         return self.factor.noise.unsqueeze(-1) * a.V.square().sum(-1)
 
     def extended(
-        self, X: Float[Tensor, "... q d"], Y: Float[Tensor, "... q"]
+        self, X: Float[Tensor, "... q d"], Y: Float[Tensor, "... k"]
     ) -> PrimalPosterior:
-        """Return the posterior with q more observations, in O(p² q)."""
+        """Return the posterior with q more observations, in O(p² q).
+
+        Y holds the q new targets, or all n + q if the old ones changed as well.
+        """
         if X.requires_grad:
             raise InputError(
                 "extended() of a primal posterior is not differentiable in X: "
@@ -95,7 +98,7 @@ class PrimalPosterior(Posterior):
         new = self.kernel.represent(X)
         factor = self.factor.extended(self.kernel.features_from(new))
         side = self.side.joined(new)
-        Y_all = cat_rows(self.Y.unsqueeze(-1), Y.unsqueeze(-1)).squeeze(-1)
+        Y_all = all_targets(self.Y, Y, X.shape[-2])
         return replace(
             self,
             X=cat_rows(self.X, X),
@@ -103,6 +106,20 @@ class PrimalPosterior(Posterior):
             side=side,
             factor=factor,
             w=_weights(self.kernel, side, factor, Y_all),
+        )
+
+    def selected(self, outputs: list[int]) -> PrimalPosterior:
+        """Return the posterior of some outputs of a batch (o,)."""
+        rows = torch.tensor(outputs, device=self.w.device)
+        kernel = self.kernel.rescaled(self.kernel.scales.selected(outputs), rows)
+        return replace(
+            self,
+            kernel=kernel,
+            Y=self.Y[outputs],
+            noise=self.noise[outputs],
+            side=kernel.represent(self.X),
+            factor=PrimalFactor(self.factor.R[outputs], self.factor.noise[outputs]),
+            w=self.w[outputs],
         )
 
     def with_targets(self, Y: Float[Tensor, "... n"]) -> PrimalPosterior:

@@ -63,6 +63,10 @@ class Scales:
         shapes = self.input.shape[:-1], self.bias.shape, self.output.shape
         return torch.Size(torch.broadcast_shapes(*shapes))
 
+    def selected(self, outputs: list[int]) -> Scales:
+        """Return the scales of some outputs of a batch (o,)."""
+        return Scales(self.input[outputs], self.bias[outputs], self.output[outputs])
+
     def embed(self, X: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d1"]:
         """Return Z = (s ∘ (2X - 1), b), the input of the network."""
         require_float64(X=X)

@@ -5,18 +5,18 @@ Papers: NeuralBO Alg. 2 (full objective with ridge), Neural-CBO eq. 2 (one pass 
 Notation:
     J(θ) = ½ Σ_i (o·h(z_i; θ) - y_i)² + ρ/2 ‖θ - θ_0‖²   for each output on its own
     X (..., n, d), Y (*b, n) with NaN for a missing target, weights (*b, out, in)
+    η (B,) step sizes, one per output
 
 SGD and Adam step along the gradient of J/n, estimated on a batch of rows, so that the
-learning rate does not depend on n; a batch of one row is Neural-CBO's eq. 2. L-BFGS
-takes all rows. Outputs share passes and batches but no step: a diverging output goes
-back to its best weights with a tenth of the step, the others go on.
-ρ = λ is NeuralBO's ridge mλ (see `network`); with ρ the noise variance the minimizer of
-the linearized network is the posterior mean.
+learning rate does not depend on n; with batches of one row and no ridge the steps are
+Neural-CBO's eq. 2. L-BFGS takes all rows. Outputs share passes and batches but no step:
+a diverging output goes back to its best weights and a tenth of its step, the others go
+on. ρ = λ is NeuralBO's ridge mλ (see `network`); with ρ the noise variance, the
+minimizer of the linearized network is the posterior mean.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -27,34 +27,17 @@ from torch import Tensor
 
 from wideopt.exceptions import InputError
 from wideopt.numerics.lbfgs import minimize_each
-from wideopt.numerics.network import Architecture, Weights
-from wideopt.numerics.scales import Scales, require_float64
+from wideopt.numerics.network import Weights
+from wideopt.numerics.regression import Network, Regression, flattened
+from wideopt.numerics.scales import require_float64
 
 __all__ = ["Fit", "Network", "Training", "train"]
 
 Optimizer = Literal["sgd", "adam", "lbfgs"]
 _MAX_RECOVERIES = 12
 _SHRINK = 0.1
-_EXPLOSION = 10.0  # an epoch that multiplies the best loss by more than this diverges
-_BETA1, _BETA2, _EPS = 0.9, 0.999, 1e-8
-
-
-@dataclass(frozen=True)
-class Network:
-    """A network with its scales and starting weights: o·h(embed(X); θ)."""
-
-    architecture: Architecture
-    scales: Scales
-    weights: Weights
-
-    def __call__(
-        self, X: Float[Tensor, "... n d"], weights: Weights | None = None
-    ) -> Float[Tensor, "... n"]:
-        """Return the function's values, at other weights if given."""
-        h = self.architecture.forward(
-            self.weights if weights is None else weights, self.scales.embed(X)
-        )
-        return self.scales.output.unsqueeze(-1) * h
+_EXPLOSION = 10.0
+_BETA1, _BETA2, _EPS = 0.9, 0.999, 1e-8  # Kingma & Ba 2015
 
 
 @dataclass(frozen=True)
@@ -78,19 +61,18 @@ class Training:
 
     def __post_init__(self) -> None:
         if self.optimizer not in get_args(Optimizer):
+            choices = get_args(Optimizer)
             raise InputError(
-                f"optimizer is {self.optimizer!r}; "
-                f"choose one of {get_args(Optimizer)}."
+                f"optimizer is {self.optimizer!r}; choose one of {choices}."
             )
         for name in ("lr", "epochs", "batch_size", "patience"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError(f"{name} is {value}; it must be positive.")
         for name in ("ridge", "tolerance"):
-            if not getattr(self, name) >= 0:
-                raise InputError(
-                    f"{name} is {getattr(self, name)}; it must not be negative."
-                )
+            value = getattr(self, name)
+            if not value >= 0:
+                raise InputError(f"{name} is {value}; it must not be negative.")
 
     @classmethod
     def one_pass(cls, lr: float) -> Training:
@@ -122,118 +104,189 @@ def train(
     ridge: Float[Tensor, "..."] | None = None,
     generator: torch.Generator | None = None,
 ) -> Fit:
-    """Train every output on its targets, from the network's weights.
+    """Train every output on its targets, starting from the network's weights.
 
     `anchor` is θ_0 of the ridge, the starting weights by default; `ridge` one value per
     output instead of the recipe's. Shuffled batches are drawn with `generator`.
     """
-    require_float64(X=X, Y=Y)
     _check(X, Y, recipe, generator)
-    problem = _Problem.of(network, X, Y, anchor, recipe.ridge if ridge is None else ridge)
-    theta = problem.flattened(network.weights)
-    if recipe.optimizer == "lbfgs":
-        theta, losses, n_epochs, n_recoveries = _by_lbfgs(problem, theta, recipe)
-    else:
-        theta, losses, n_epochs, n_recoveries = _by_epochs(
-            problem, theta, recipe, generator
-        )
     batch = Y.shape[:-1]
+    rho = torch.tensor(recipe.ridge, dtype=Y.dtype) if ridge is None else ridge
+    problem = Regression.of(
+        network, X, Y, network.weights if anchor is None else anchor, rho.to(Y)
+    )
+    theta = flattened(network.architecture, network.weights, batch)
+    if recipe.optimizer == "lbfgs":
+        run = _by_lbfgs(problem, theta, recipe)
+    else:
+        run = _by_epochs(problem, theta, recipe, generator)
+    weights = problem.weights(run.best)
     return Fit(
-        problem.unflattened(theta, batch),
-        losses.reshape(-1, *batch),
-        n_epochs.reshape(batch),
-        n_recoveries.reshape(batch),
+        tuple(W.reshape(*batch, *W.shape[-2:]) for W in weights),
+        torch.stack(run.losses).reshape(-1, *batch),
+        run.n_epochs.reshape(batch),
+        run.n_recoveries.reshape(batch),
     )
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """J of B outputs as a function of flat trained weights θ (B, p)."""
+@dataclass
+class _Run:
+    """State of one training: everything has one entry per output."""
 
-    network: Network
-    Z: Float[Tensor, "B n d1"]
-    Y: Float[Tensor, "B n"]
-    is_seen: Bool[Tensor, "B n"]
-    output: Float[Tensor, " B"]
-    ridge: Float[Tensor, " B"]
-    theta_0: Float[Tensor, "B p"]
+    theta: Float[Tensor, "B p"]
+    best: Float[Tensor, "B p"]
+    best_loss: Float[Tensor, " B"]
+    lr: Float[Tensor, " B"]
+    is_active: Bool[Tensor, " B"]
+    n_epochs: Int[Tensor, " B"]
+    n_recoveries: Int[Tensor, " B"]
+    n_idle: Int[Tensor, " B"]
+    losses: list[Tensor]
 
     @classmethod
-    def of(
-        cls,
-        network: Network,
-        X: Tensor,
-        Y: Tensor,
-        anchor: Weights | None,
-        ridge: Tensor | float,
-    ) -> _Problem:
-        batch = Y.shape[:-1]
-        B = math.prod(batch)
-        Z = network.scales.embed(X)
-        flat = Y.reshape(B, -1)
-        is_seen = ~torch.isnan(flat)
-        problem = cls(
-            network,
-            Z.expand(*batch, *Z.shape[-2:]).reshape(B, *Z.shape[-2:]),
-            torch.where(is_seen, flat, 0.0),
-            is_seen,
-            network.scales.output.expand(batch).reshape(B),
-            torch.as_tensor(ridge, dtype=Y.dtype, device=Y.device)
-            .expand(batch)
-            .reshape(B),
-            flat.new_zeros(B, 0),
+    def start(cls, theta: Tensor, loss: Tensor, lr: float) -> _Run:
+        count = torch.zeros(len(theta), dtype=torch.long, device=theta.device)
+        return cls(
+            theta=theta,
+            best=theta,
+            best_loss=torch.full_like(loss, torch.inf),
+            lr=torch.full_like(loss, lr),
+            is_active=torch.ones_like(count, dtype=torch.bool),
+            n_epochs=count,
+            n_recoveries=count.clone(),
+            n_idle=count.clone(),
+            losses=[loss],
         )
-        weights = network.weights if anchor is None else anchor
-        return replace(problem, theta_0=problem.flattened(weights))
+
+    def accept(
+        self, theta: Tensor, loss: Tensor, limit: Tensor, recipe: Training
+    ) -> Bool[Tensor, " B"]:
+        """Take an epoch's result where it is sound; return where it is not."""
+        is_sound = self.is_active & torch.isfinite(loss) & (loss <= limit)
+        is_bad = self.is_active & ~is_sound
+        is_better = is_sound & (loss < self.best_loss)
+        is_gain = is_sound & (loss < self.best_loss * (1 - recipe.tolerance))
+        self.best = torch.where(is_better[:, None], theta, self.best)
+        self.best_loss = torch.where(is_better, loss, self.best_loss)
+        self.theta = torch.where(is_sound[:, None], theta, self.theta)
+        self.theta = torch.where(is_bad[:, None], self.best, self.theta)
+        self.lr = torch.where(is_bad, _SHRINK * self.lr, self.lr)
+        self.losses.append(torch.where(is_sound, loss, torch.nan))
+        self.n_epochs = self.n_epochs + is_sound
+        self.n_recoveries = self.n_recoveries + is_bad
+        self.n_idle = torch.where(is_gain, 0, self.n_idle + is_sound)
+        self._retire(recipe)
+        return is_bad
+
+    def _retire(self, recipe: Training) -> None:
+        is_over = self.n_epochs >= recipe.epochs
+        is_over |= self.n_recoveries > _MAX_RECOVERIES
+        if recipe.patience is not None:
+            is_over |= self.n_idle >= recipe.patience
+        self.is_active = self.is_active & ~is_over
+
+
+def _by_epochs(
+    problem: Regression,
+    theta: Float[Tensor, "B p"],
+    recipe: Training,
+    generator: torch.Generator | None,
+) -> _Run:
+    """SGD or Adam; returns the best weights after an epoch (the last, for one pass)."""
+    start = problem.loss(theta).detach()
+    # An epoch that ends above this has diverged. The second term is for warm starts
+    # from a nearly perfect fit, whose loss may rise by large factors harmlessly.
+    scale = 0.5 * problem.Y.square().sum(-1)
+    limit = _EXPLOSION * torch.maximum(start, 1e-3 * scale).clamp_min(1e-12)
+    run = _Run.start(theta, start, recipe.lr)
+    step = _Step.zero(theta) if recipe.optimizer == "adam" else None
+    while run.is_active.any():
+        theta = run.theta
+        for rows in _batches(problem.Y.shape[-1], recipe, generator):
+            _, g = problem.rows(rows).gradient(theta)
+            if step is not None:
+                step = step.moved(g)
+                g = step.direction
+            theta = theta - (run.lr * run.is_active)[:, None] * g
+        is_bad = run.accept(theta, problem.loss(theta).detach(), limit, recipe)
+        step = step.cleared(is_bad) if step is not None else None
+    return run
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Adam's moments, one row per output."""
+
+    m: Float[Tensor, "B p"]
+    v: Float[Tensor, "B p"]
+    t: Float[Tensor, " B"]
+
+    @classmethod
+    def zero(cls, theta: Float[Tensor, "B p"]) -> _Step:
+        return cls(
+            torch.zeros_like(theta),
+            torch.zeros_like(theta),
+            torch.zeros_like(theta[:, 0]),
+        )
+
+    def moved(self, g: Float[Tensor, "B p"]) -> _Step:
+        m = _BETA1 * self.m + (1 - _BETA1) * g
+        v = _BETA2 * self.v + (1 - _BETA2) * g.square()
+        return _Step(m, v, self.t + 1)
 
     @property
-    def _trained(self) -> tuple[int, ...]:
-        return self.network.architecture.trained_layers
+    def direction(self) -> Float[Tensor, "B p"]:
+        m = self.m / (1 - _BETA1**self.t)[:, None]
+        v = self.v / (1 - _BETA2**self.t)[:, None]
+        return m / (v.sqrt() + _EPS)
 
-    def flattened(self, weights: Weights) -> Float[Tensor, "B p"]:
-        """Return the trained weights of every output as one vector."""
-        B = len(self.Y)
-        parts = []
-        for i in self._trained:
-            W = weights[i].detach()
-            parts.append(self._per_output(W).reshape(B, -1))
-        return torch.cat(parts, dim=-1)
-
-    def _per_output(self, W: Float[Tensor, "... o i"]) -> Float[Tensor, "B o i"]:
-        shape = W.shape[-2:]
-        return (W if W.ndim == 2 else W.reshape(-1, *shape)).expand(len(self.Y), *shape)
-
-    def unflattened(
-        self, theta: Float[Tensor, "B p"], batch: tuple[int, ...]
-    ) -> Weights:
-        """Return the weights (*batch, out, in), the untrained ones included."""
-        weights = list(self.network.weights)
-        shapes = [tuple(W.shape[-2:]) for W in weights]
-        sizes = [math.prod(shapes[i]) for i in self._trained]
-        parts = theta.split(sizes, dim=-1)
-        for i, part in zip(self._trained, parts, strict=True):
-            weights[i] = part.reshape(*batch, *shapes[i])
-        return tuple(weights)
-
-    def rows(self, index: Int[Tensor, " r"]) -> _Problem:
-        """Return the problem of some rows of the data."""
-        return replace(
-            self,
-            Z=self.Z[:, index],
-            Y=self.Y[:, index],
-            is_seen=self.is_seen[:, index],
+    def cleared(self, is_bad: Bool[Tensor, " B"]) -> _Step:
+        """Forget the moments of diverged outputs (they may not be finite)."""
+        bad = is_bad[:, None]
+        return _Step(
+            torch.where(bad, 0.0, self.m),
+            torch.where(bad, 0.0, self.v),
+            torch.where(is_bad, 0.0, self.t),
         )
 
-    def outputs(self, index: Int[Tensor, " r"]) -> _Problem:
-        """Return the problem of some outputs."""
-        network = replace(
-            self.network,
-            weights=tuple(
-                W if W.ndim == 2 else W.reshape(-1, *W.shape[-2:])[index]
-                for W in self.network.weights
-            ),
+
+def _batches(
+    n: int, recipe: Training, generator: torch.Generator | None
+) -> Iterator[Int[Tensor, " r"]]:
+    size = n if recipe.batch_size is None else min(recipe.batch_size, n)
+    is_shuffled = recipe.is_shuffled and size < n
+    order = torch.randperm(n, generator=generator) if is_shuffled else torch.arange(n)
+    return iter(order.split(size))
+
+
+def _by_lbfgs(
+    problem: Regression, theta: Float[Tensor, "B p"], recipe: Training
+) -> _Run:
+    best = minimize_each(
+        lambda x, index: problem.outputs(index).gradient(x),
+        theta,
+        max_iterations=recipe.epochs,
+        tolerance=recipe.tolerance,
+        floor=0.0,
+    )
+    run = _Run.start(theta, problem.loss(theta).detach(), recipe.lr)
+    return replace(
+        run, best=best.x, losses=[*run.losses, best.f], n_epochs=best.n_iterations
+    )
+
+
+def _check(
+    X: Tensor, Y: Tensor, recipe: Training, generator: torch.Generator | None
+) -> None:
+    require_float64(X=X, Y=Y)
+    if X.ndim < 2 or Y.ndim < 1 or X.shape[-2] != Y.shape[-1] or Y.shape[-1] < 1:
+        raise InputError(
+            f"X has shape {tuple(X.shape)} and Y {tuple(Y.shape)}; expected "
+            "(..., n, d) and (..., n) with the same n >= 1."
         )
-        names = ("Z", "Y", "is_seen", "output", "ridge", "theta_0")
-        return replace(
-            self, network=network, **{k: getattr(self, k)[index] for k in names}
-        )
+    if not torch.isfinite(X).all() or torch.isinf(Y).any():
+        raise InputError("X must be finite, and Y finite or NaN (missing).")
+    size = recipe.batch_size
+    is_random = recipe.is_shuffled and size is not None and size < Y.shape[-1]
+    if is_random and recipe.optimizer != "lbfgs" and generator is None:
+        raise InputError("batches are shuffled: pass a generator.")

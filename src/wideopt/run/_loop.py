@@ -49,8 +49,9 @@ class Run:
         optimizer: Optimizer,
         n_constraints: int | None,
     ) -> None:
-        if not callable(fun) or (isinstance(fun, Maximized) and not callable(fun.fun)):
-            raise InputError(f"The objective must be a function, but got {fun!r}.")
+        given = fun.fun if isinstance(fun, Maximized) else fun
+        if not callable(given):
+            raise InputError(f"The objective must be a function, but got {given!r}.")
         self._fun = fun
         self._sign = -1 if isinstance(fun, Maximized) else 1
         self._n_evals: int = optimizer.n_evals or 1

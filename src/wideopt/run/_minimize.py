@@ -64,7 +64,9 @@ def minimize(
     Returns:
         The best observation and the history; Ctrl-C returns what there is so far.
     """
-    given = dict(options or {}) | ({} if n_init is None else {"n_init": n_init})
+    given = options
+    if n_init is not None:
+        given = {**(options or {}), "n_init": n_init}
     optimizer = Optimizer(
         space,
         method=method,

@@ -30,7 +30,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from wideopt.data import Trial
 from wideopt.exceptions import StorageError
 from wideopt.optimizer import Optimizer
-from wideopt.space import Categorical, Config, Integer, Parameter, Space
+from wideopt.space import Candidates, Categorical, Config, Integer, Parameter, Space
 
 __all__ = ["Record"]
 
@@ -186,6 +186,8 @@ def distributions(space: Space) -> dict[str, BaseDistribution]:
 def _distribution(parameter: Parameter) -> BaseDistribution:
     if isinstance(parameter, Categorical):
         return CategoricalDistribution(parameter.choices)
+    if isinstance(parameter, Candidates):  # stored by the index of the row
+        return IntDistribution(0, len(parameter.rows) - 1)
     kind = IntDistribution if isinstance(parameter, Integer) else FloatDistribution
     return kind(parameter.low, parameter.high, log=parameter.log)  # type: ignore[arg-type]
 

@@ -12,7 +12,15 @@ from wideopt.data.dataset import Dataset
 from wideopt.search.design import seed_from, sobol_points
 from wideopt.space import Space
 
-__all__ = ["candidates", "distinct", "leaders", "snapped"]
+__all__ = [
+    "around",
+    "candidates",
+    "distinct",
+    "leaders",
+    "merits",
+    "scattered",
+    "snapped",
+]
 
 _N_SPARE = 1024  # configs tried in place of a repeated one
 
@@ -26,22 +34,38 @@ def candidates(
     """
     if data.space.n_configs <= n_global + n_local:
         return torch.from_numpy(data.space.every_point()).to(data.X)
-    X = sobol_points(data.n_dims, n_global, seed_from(generator)).to(data.X)
+    X = scattered(data.space, n_global, seed_from(generator)).to(data.X)
     centers = leaders(data, 4)
     if centers.shape[0] > 0:
-        X = torch.cat([X, _around(centers, n_local, generator)])
+        X = torch.cat([X, around(centers, n_local, generator)])
     return snapped(data.space, X)
+
+
+def scattered(space: Space, n: int, seed: int, start: int = 0) -> Float[Tensor, "n d"]:
+    """Legal points start, ..., start + n - 1 of a sequence that fills the space."""
+    if space.candidates is None:
+        return snapped(space, sobol_points(space.n_dims, n, seed, start))
+    # Rows may lie anywhere in the cube: those next to Sobol points are not typical.
+    codes = torch.from_numpy(space.candidates.codes)
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(codes.shape[0], generator=generator)
+    return codes[order[torch.arange(start, start + n) % codes.shape[0]]]
 
 
 def leaders(data: Dataset, n: int) -> Float[Tensor, "m d"]:
     """The n best observed points: feasible ones first, then by violation."""
     if data.n_complete == 0:
         return data.X[:0]
+    order = merits(data).argsort(stable=True)
+    return data.X[order[: min(n, data.n_complete)]]
+
+
+def merits(data: Dataset) -> Float[Tensor, " n"]:
+    """How bad each observation is: by objective, then by violation, failures last."""
     Z = data.Z.nan_to_num(nan=10.0)  # a missing constraint is no recommendation
     violation = Z[:, 1:].clamp_min(0.0).sum(dim=1)
-    key = torch.where(violation > 0, 1e6 + violation, Z[:, 0])
-    order = key.masked_fill(data.is_failed, torch.inf).argsort(stable=True)
-    return data.X[order[: min(n, data.n_complete)]]
+    merit = torch.where(violation > 0, 1e6 + violation, Z[:, 0])
+    return merit.masked_fill(data.is_failed, torch.inf)
 
 
 def snapped(space: Space, X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
@@ -79,15 +103,12 @@ def _key(space: Space, point: Tensor) -> str:
 
 def _spare(space: Space, generator: torch.Generator) -> Float[Tensor, "n d"]:
     if space.n_configs > _N_SPARE:
-        points = sobol_points(space.n_dims, _N_SPARE, seed_from(generator))
-        return snapped(space, points)
+        return scattered(space, _N_SPARE, seed_from(generator))
     points = torch.from_numpy(space.every_point())
     return points[torch.randperm(points.shape[0], generator=generator)]
 
 
-def _around(
-    centers: Tensor, n: int, generator: torch.Generator
-) -> Float[Tensor, "n d"]:
+def around(centers: Tensor, n: int, generator: torch.Generator) -> Float[Tensor, "n d"]:
     """Steps on scales from 1e-3 to 0.3, in all dimensions or a random few of them."""
     d = centers.shape[1]
     base = centers[torch.arange(n) % centers.shape[0]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -9,11 +11,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.data.dataset import Dataset
-from wideopt.space import Integer, Real, Space
+from wideopt.space import Candidates, Integer, Parameter, Real, Space
 
 __all__ = ["improve_mixed", "neighbors", "real_dims"]
 
 _MAX_ROUNDS = 20
+_N_ROWS = 16  # closest candidate rows that a walk tries
 
 
 def real_dims(space: Space) -> list[int]:
@@ -28,28 +31,34 @@ def real_dims(space: Space) -> list[int]:
 def neighbors(space: Space, point: Float[Tensor, " d"]) -> Float[Tensor, "m d"]:
     """Legal points that differ in one discrete parameter.
 
-    Every other choice of a category; for an integer, steps of 1, 2, 4, ... both ways.
+    Every other choice of a category; for an integer, steps of 1, 2, 4, ... both ways;
+    for candidate rows, the closest ones.
     """
     values = space.decode(point.detach().cpu().numpy())
     rows = []
     for i, parameter in enumerate(space.parameters):
-        if isinstance(parameter, Real):
-            continue
-        if isinstance(parameter, Integer):
-            span = parameter.high - parameter.low
-            steps = [s * 2**e for e in range(span.bit_length()) for s in (-1, 1)]
-            others = [values[i] + s for s in steps]
-            others = [v for v in others if parameter.low <= v <= parameter.high]
-        else:
-            others = [v for v in parameter.choices if v is not values[i]]
         rows += [
-            space.encode([*values[:i], other, *values[i + 1 :]]) for other in others
+            space.encode([*values[:i], other, *values[i + 1 :]])
+            for other in _others(parameter, values[i])
         ]
     if not rows:
         return point[None, :][:0]
     found = torch.from_numpy(np.array(rows)).to(point)
     found[:, real_dims(space)] = point[real_dims(space)]
     return found
+
+
+def _others(parameter: Parameter, value: Any) -> list[Any]:
+    if isinstance(parameter, Real):
+        return []
+    if isinstance(parameter, Candidates):
+        return parameter.near(value, _N_ROWS)
+    if isinstance(parameter, Integer):
+        span = parameter.high - parameter.low
+        steps = [s * 2**e for e in range(span.bit_length()) for s in (-1, 1)]
+        others = [value + s for s in steps]
+        return [v for v in others if parameter.low <= v <= parameter.high]
+    return [v for v in parameter.choices if v is not value]
 
 
 def improve_mixed(

@@ -1,6 +1,15 @@
 """User values ↔ unit cube: parameters and the space they span."""
 
+from wideopt.space._candidates import Candidates
 from wideopt.space._parameters import Categorical, Integer, Parameter, Real
 from wideopt.space._space import Config, Space
 
-__all__ = ["Categorical", "Config", "Integer", "Parameter", "Real", "Space"]
+__all__ = [
+    "Candidates",
+    "Categorical",
+    "Config",
+    "Integer",
+    "Parameter",
+    "Real",
+    "Space",
+]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wideopt.exceptions import InputError, SpaceError
+from wideopt.space._candidates import Candidates
 from wideopt.space._categorical import Categorical
 
 __all__ = ["Categorical", "Integer", "Parameter", "Real"]
@@ -103,7 +104,7 @@ class Real:
             start, stop = math.log(self.low), math.log(self.high)
             v = math.exp(min(start + t * (stop - start), stop))
         else:
-            v = self.low + t * (self.high - self.low)
+            v = (1.0 - t) * self.low + t * self.high  # exact at both ends
         return min(max(v, self.low), self.high)
 
     def snap(self, U: Array) -> Array:
@@ -198,4 +199,4 @@ class Integer:
         return {"kind": "integer", "low": self.low, "high": self.high, "log": self.log}
 
 
-Parameter: TypeAlias = Real | Integer | Categorical
+Parameter: TypeAlias = Real | Integer | Categorical | Candidates

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wideopt.exceptions import InputError, SpaceError
+from wideopt.space._candidates import Candidates
 from wideopt.space._parameters import Array, Categorical, Integer, Parameter, Real
 
 __all__ = ["Config", "Space"]
@@ -24,6 +25,8 @@ class Space:
     Args:
         definition: a list of (low, high) pairs or parameters (configs are arrays), or
             a dict of name to pair or parameter (configs are dicts), or a `Space`.
+
+    `Space.from_candidates(array)` is the space of the rows of an array.
     """
 
     def __init__(self, definition: Any) -> None:
@@ -46,7 +49,23 @@ class Space:
         )
         self.n_dims: int = int(stops[-1])
 
+    @classmethod
+    def from_candidates(cls, rows: Any) -> Space:
+        """The space whose configs are exactly the rows of an array.
+
+        In the unit cube each column is scaled to [0, 1].
+        """
+        return cls([Candidates(rows)])
+
+    @property
+    def candidates(self) -> Candidates | None:
+        """The rows that the configs are; None if the space is not made of rows."""
+        first = self.parameters[0]
+        return first if isinstance(first, Candidates) else None
+
     def __repr__(self) -> str:
+        if self.candidates is not None:
+            return f"Space.from_candidates({self.candidates!r})"
         if self.is_named:
             items = zip(self.names, self.parameters, strict=True)
             return "Space({" + ", ".join(f"{n!r}: {p!r}" for n, p in items) + "})"
@@ -59,7 +78,7 @@ class Space:
         return hash((self.is_named, self.names, self.parameters))
 
     def __len__(self) -> int:
-        return len(self.parameters)
+        return self.n_dims if self.candidates is not None else len(self.parameters)
 
     @property
     def is_continuous(self) -> bool:
@@ -74,7 +93,9 @@ class Space:
     @property
     def _is_numeric(self) -> bool:
         return all(
-            not isinstance(choice, str | bool) and choice is not None
+            isinstance(choice, int | float)
+            and not isinstance(choice, bool)
+            and choice == float(choice)  # a float holds it exactly
             for p in self.parameters
             if isinstance(p, Categorical)
             for choice in p.choices
@@ -94,6 +115,8 @@ class Space:
         return tuple(checked)
 
     def _items(self, config: Any) -> list[Any]:
+        if self.candidates is not None:
+            return [config]
         if self.is_named:
             if not isinstance(config, Mapping):
                 raise InputError(
@@ -120,6 +143,9 @@ class Space:
 
     def config(self, values: Sequence[Any]) -> Config:
         """The form a user sees: a dict in a named space, else an array."""
+        if self.candidates is not None:
+            row: NDArray[Any] = self.candidates.rows[values[0]].copy()
+            return row
         if self.is_named:
             return dict(zip(self.names, values, strict=True))
         dtype: Any = np.float64 if self._is_numeric else object
@@ -151,6 +177,8 @@ class Space:
 
     def every_point(self) -> Array:
         """The encodings of all configs, row by row; only if `n_configs` is finite."""
+        if self.candidates is not None:
+            return self.candidates.codes.copy()
         axes = [p.every_value() for p in self.parameters if not isinstance(p, Real)]
         return np.array([self.encode(values) for values in itertools.product(*axes)])
 
@@ -188,11 +216,15 @@ def _split(definition: Any) -> tuple[bool, tuple[str, ...], list[Any]]:
         )
     if not items:
         raise SpaceError("A space needs at least one parameter, but got none.")
+    if any(isinstance(item, Candidates) for item in items):
+        if is_named or len(items) > 1:
+            raise SpaceError("Candidates stand alone: they are all parameters at once.")
+        names = ("row",)
     return is_named, names, items
 
 
 def _parameter(name: str, item: Any) -> Parameter:
-    if isinstance(item, Real | Integer | Categorical):
+    if isinstance(item, Real | Integer | Categorical | Candidates):
         return item
     try:
         low, high = item
@@ -207,7 +239,12 @@ def _parameter(name: str, item: Any) -> Parameter:
         raise SpaceError(f"Parameter {name}: {error}") from None
 
 
-_KINDS: dict[str, Any] = {"real": Real, "integer": Integer, "categorical": Categorical}
+_KINDS: dict[str, Any] = {
+    "real": Real,
+    "integer": Integer,
+    "categorical": Categorical,
+    "candidates": Candidates,
+}
 
 
 def _from_json(form: dict[str, Any]) -> Parameter:

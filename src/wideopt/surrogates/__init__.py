@@ -6,5 +6,13 @@ them as part of the model) and NaN where missing.
 
 from wideopt.surrogates.base import Surrogate, outputs_of
 from wideopt.surrogates.gp import GaussianProcess
+from wideopt.surrogates.kernels import NeuralTangentKernel
+from wideopt.surrogates.tangent import Tangent
 
-__all__ = ["GaussianProcess", "Surrogate", "outputs_of"]
+__all__ = [
+    "GaussianProcess",
+    "NeuralTangentKernel",
+    "Surrogate",
+    "Tangent",
+    "outputs_of",
+]

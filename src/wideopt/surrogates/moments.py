@@ -55,7 +55,7 @@ class Standardization:
         return Standardization(self.shift[outputs], self.scale[outputs])
 
 
-class MomentModel(FantasizeMixin, Model):  # type: ignore[misc]
+class MomentModel(Model, FantasizeMixin):
     """A model whose posterior is Gaussian with given moments."""
 
     def __init__(self, standardization: Standardization, *, batch: torch.Size) -> None:

@@ -24,12 +24,13 @@ __all__ = ["TangentDraws", "TangentModel"]
 
 
 class TangentModel(MomentModel):
-    """Complete from birth; `extended` and `retargeted` return new models.
+    """Complete from birth; `extended` and `grown` return new models.
 
     Args:
         members: tangent posteriors, each of batch (o,).
         weights: of the members, for each output; they sum to one.
         standardization: under which the members saw their targets.
+        recipe: the members' hyper-parameters, as JSON.
         batch: of the fantasies that the members were conditioned on.
     """
 
@@ -38,11 +39,14 @@ class TangentModel(MomentModel):
         members: Sequence[Posterior],
         weights: Float[Tensor, "members o"],
         standardization: Standardization,
+        *,
+        recipe: list[dict[str, Any]],
         batch: torch.Size | None = None,
     ) -> None:
         super().__init__(standardization, batch=batch or torch.Size())
         self.members: tuple[Any, ...] = tuple(members)
         self.weights = weights
+        self.recipe = recipe
 
     def moments(
         self, X: Float[Tensor, "... q d"]
@@ -98,29 +102,38 @@ class TangentModel(MomentModel):
         """½ log det(I + K/λ) of the data, averaged over the members."""
         return self._average([member.information_gain for member in self.members], 0)
 
+    def _with(self, members: Sequence[Posterior], **changes: Any) -> TangentModel:
+        settings = {
+            "weights": self.weights,
+            "standardization": self.standardization,
+            "recipe": self.recipe,
+            "batch": self.batch_shape,
+            **changes,
+        }
+        return TangentModel(members, **settings)
+
     def extended(
         self, X: Float[Tensor, "q d"], Y: Float[Tensor, "q o"]
     ) -> TangentModel:
         """The model with q more observations, in O(n² q) (or O(p² q))."""
-        everything = torch.cat([self.train_Y, Y])
-        s = Standardization.of(everything)
-        members = [m.extended(X, s.apply(Y)) for m in self.members]
-        return TangentModel(members, self.weights, s).retargeted(everything)
+        return self.grown(X, torch.cat([self.train_Y, Y]))
 
-    def retargeted(self, Y: Float[Tensor, "n o"]) -> TangentModel:
-        """The model for other outputs at the same points, in O(n²)."""
+    def grown(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "nq o"]) -> TangentModel:
+        """The model with q more points, and targets given for all points."""
         s = Standardization.of(Y)
-        members = [m.with_targets(s.apply(Y)) for m in self.members]
-        return TangentModel(members, self.weights, s)
+        targets = s.apply(Y)
+        if X.shape[0] == 0:
+            members = [m.with_targets(targets) for m in self.members]
+        else:
+            members = [m.extended(X, targets) for m in self.members]
+        return self._with(members, standardization=s)
 
     def subset_output(self, idcs: list[int]) -> TangentModel:
         """The model of some of the outputs."""
-        members = [member.selected(idcs) for member in self.members]
-        return TangentModel(
-            members,
-            self.weights[:, idcs],
-            self.standardization.subset(idcs),
-            self.batch_shape,
+        return self._with(
+            [member.selected(idcs) for member in self.members],
+            weights=self.weights[:, idcs],
+            standardization=self.standardization.subset(idcs),
         )
 
     def condition_on_observations(
@@ -134,10 +147,10 @@ class TangentModel(MomentModel):
         del kwargs  # BoTorch passes noise levels, which this model has inferred
         batch = torch.broadcast_shapes(X.shape[:-2], Y.shape[:-2])
         if X.shape[-2] == 0:
-            return TangentModel(self.members, self.weights, self.standardization, batch)
+            return self._with(self.members, batch=batch)
         targets = self.standardization.apply(Y)
         members = [m.conditioned(X.unsqueeze(-3), targets) for m in self.members]
-        return TangentModel(members, self.weights, self.standardization, batch)
+        return self._with(members, batch=batch)
 
     def draw(self, generator: torch.Generator, n_draws: int = 1) -> TangentDraws:
         """Joint posterior functions, each cheap and differentiable."""

@@ -81,7 +81,7 @@ def _acquisition(X: Tensor, Y: Tensor) -> AcquisitionFunction:
     model: Model = ModelListGP(*models)
     fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
     limits: dict[int, tuple[float | None, float | None]]
-    limits = {i: (None, 0.0) for i in range(1, len(models))}
+    limits = dict.fromkeys(range(1, len(models)), (None, 0.0))
     is_feasible = (Y[:, 1:] <= 0).all(dim=1)
     if not bool(is_feasible.any()):
         return LogProbabilityOfFeasibility(model, constraints=limits)

@@ -70,7 +70,7 @@ class CMA:
             self._generation = list(self._es.ask())
         return self._points.decode(self._generation[len(self._told)])
 
-    def tell(self, x: Any, y: float, c: list[float]) -> None:
+    def tell(self, x: Any, y: float, c: list[float]) -> None:  # noqa: ARG002
         """Note an outcome; a complete generation moves the strategy."""
         self._told.append((y, c))
         if len(self._told) == len(self._generation):

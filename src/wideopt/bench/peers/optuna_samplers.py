@@ -68,7 +68,7 @@ class OptunaStudy:
         self._trial = self._study.ask(self._distributions)
         return self._space.config([self._trial.params[n] for n in self._space.names])
 
-    def tell(self, x: Any, y: float, c: list[float]) -> None:
+    def tell(self, x: Any, y: float, c: list[float]) -> None:  # noqa: ARG002
         """Finish the trial just asked, which is the one at x."""
         for i, value in enumerate(c):
             self._trial.set_constraint(f"c{i}", value)

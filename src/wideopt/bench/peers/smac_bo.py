@@ -31,7 +31,7 @@ class Smac:
         self._initial = initial
         self._folder = tempfile.TemporaryDirectory(prefix="wideopt-smac-")
         self._box = self._spaces.ConfigurationSpace(
-            {name: (0.0, 1.0) for name in self._names}
+            dict.fromkeys(self._names, (0.0, 1.0))
         )
         scenario = smac.Scenario(
             self._box,

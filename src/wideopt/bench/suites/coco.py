@@ -27,7 +27,7 @@ def _make(name: str, is_smoke: bool) -> Task:
     assert match is not None  # the suite checks names against its list
     function, dim, instance = map(int, match.groups())
     try:
-        import cocoex
+        import cocoex  # type: ignore[import-untyped]
     except ImportError:
         raise WideoptError(
             "Suite coco needs the package coco-experiment: "
@@ -41,7 +41,7 @@ def _make(name: str, is_smoke: bool) -> Task:
     return Task(
         name=name,
         space=Space([(-5.0, 5.0)] * dim),
-        n_evals=10 if is_smoke else 20 * dim,
+        n_evals=8 if is_smoke else 20 * dim,
         outputs=outputs,
         optimum=problem.best_value(),
         n_init=5 if is_smoke else None,

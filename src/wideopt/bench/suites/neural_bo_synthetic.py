@@ -19,7 +19,7 @@ _DIMS = (10, 20, 50, 100)
 def _make(name: str, is_smoke: bool) -> Task:
     return from_problem(
         get(name),
-        n_evals=12 if is_smoke else 200,
+        n_evals=8 if is_smoke else 200,
         n_init=5 if is_smoke else None,
         noise=NEURAL_BO_CODE,
     )

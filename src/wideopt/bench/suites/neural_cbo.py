@@ -23,7 +23,7 @@ def _make(name: str, is_smoke: bool) -> Task:
     n_evals = 100 if problem.dim == 2 else 200
     return from_problem(
         problem,
-        n_evals=12 if is_smoke else n_evals,
+        n_evals=8 if is_smoke else n_evals,
         n_init=5 if is_smoke else None,
         noise=NEURAL_CBO_CODE if name.endswith("-noisy") else None,
         name=name,
@@ -35,7 +35,7 @@ SUITE = register(
         name="neural-cbo",
         title="six problems with unknown constraints, noise-free and noisy",
         full=(*_PROBLEMS, *(f"{name}-noisy" for name in _PROBLEMS)),
-        smoke=("branin-disk", "speed-reducer", "simionescu-noisy"),
+        smoke=("branin-disk", "simionescu-noisy", "hartmann-ball"),
         make=_make,
         methods=(
             *("neural-cbo", "neural-cbo[faithful=true]", "cei", "configopt", "ucb-c"),

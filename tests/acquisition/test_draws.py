@@ -1,0 +1,42 @@
+import pytest
+import torch
+
+from wideopt.acquisition.draws import PenalizedDraw
+from wideopt.surrogates import GaussianProcess
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = torch.linspace(0, 1, 8, dtype=torch.float64)[:, None]
+    return GaussianProcess().fit(X, torch.cat([(6 * X).sin(), X - 0.5], dim=1))
+
+
+def test_a_seed_is_a_draw(model):
+    X = torch.rand(40, 1, 1, dtype=torch.float64)
+    a, b, c = (PenalizedDraw.of(model, seed)(X).detach() for seed in (1, 1, 2))
+    assert torch.equal(a, b)
+    assert not torch.equal(a, c)
+
+
+def test_draws_have_the_moments_of_the_posterior(model):
+    X = torch.tensor([[[0.03]], [[0.31]]], dtype=torch.float64)
+    with torch.no_grad():
+        draws = [PenalizedDraw.of(model, s).objective(X[:, 0]) for s in range(300)]
+        sample = torch.stack(draws)
+        posterior = model.models[0].posterior(X[:, 0])
+    deviation = posterior.variance.sqrt().squeeze(-1)
+    error = (sample.mean(dim=0) - posterior.mean.squeeze(-1)).abs()
+    assert bool((error < 0.3 * deviation).all())  # 5 standard errors
+    assert torch.allclose(sample.std(dim=0), deviation, rtol=0.3)
+
+
+def test_the_maximizer_is_feasible_or_least_infeasible(model):
+    X = torch.linspace(0, 1, 201, dtype=torch.float64)[:, None, None]
+
+    def objective(x):
+        return -x[..., 0]  # the unconstrained minimum is at 1
+
+    feasible = PenalizedDraw(model, objective, [lambda x: x[..., 0] - 0.5], 1e3)
+    assert float(X[feasible(X).argmax()]) == 0.5
+    never = PenalizedDraw(model, objective, [lambda x: 1 + x[..., 0]], 1e3)
+    assert float(X[never(X).argmax()]) == 0.0

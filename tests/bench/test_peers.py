@@ -1,0 +1,66 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wideopt.bench.contender import PEERS, Observation
+from wideopt.bench.peers._cube import penalized
+from wideopt.bench.single import run_one
+
+# their own, and those of the libraries below them
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+SHRUNK = {
+    "botorch-logei": "[num_restarts=1,raw_samples=16]",
+    "optuna-gp": "",
+    "optuna-tpe": "",
+    "cma": "",
+}
+
+
+def free(task):
+    """The task without its constraint."""
+    return replace(
+        task, n_constraints=0, outputs=lambda x: (float(np.sum((x - 0.25) ** 2)), ())
+    )
+
+
+@pytest.mark.parametrize("has_constraints", [True, False])
+@pytest.mark.parametrize("name", SHRUNK)
+def test_peers_run_and_repeat_themselves(parabola, name, has_constraints):
+    task = parabola if has_constraints else free(parabola)
+    a, b = (run_one(f"peer:{name}{SHRUNK[name]}", task, 4) for _ in "ab")
+    assert (a["status"], a["error"]) == ("complete", None)
+    assert a["trajectory"]["x"] == b["trajectory"]["x"]
+    assert PEERS[name].package in a["versions"]
+    random = run_one("random", task, 4)["trajectory"]["x"]
+    assert a["trajectory"]["x"][:5] == random[:5]
+    assert a["trajectory"]["x"][5:] != random[5:]
+
+
+def test_smac_runs(parabola):
+    pytest.importorskip("smac")
+    record = run_one("peer:smac", replace(parabola, n_evals=7), 0)
+    assert (record["status"], record["error"]) == ("complete", None)
+
+
+def test_hebo_runs_or_says_what_to_install(parabola):
+    record = run_one("peer:hebo", replace(parabola, n_evals=6), 0)
+    if record["status"] == "failed":
+        assert "pip install HEBO" in record["error"]
+
+
+def test_peers_find_the_feasible_minimum(parabola):
+    task = replace(parabola, n_evals=60)
+    record = run_one("peer:cma", task, 0)
+    columns = record["trajectory"]
+    feasible = [y for y, c in zip(columns["y"], columns["c"], strict=True) if c[0] <= 0]
+    assert min(feasible) - task.optimum < 0.02
+
+
+def test_penalty_orders_as_it_says():
+    design = [Observation(0, 1.0, [-1.0]), Observation(1, 3.0, [3.0])]
+    assert penalized(design, 0.5, [0.0]) == 0.5
+    slight, gross = (penalized(design, 0.5, [c]) for c in (0.1, 2.0))
+    assert 3.0 < slight < gross
+    assert gross == pytest.approx(3.0 + 1.0 * 2.0 / 2.0)  # sd of y is 1, of c is 2

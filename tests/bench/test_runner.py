@@ -1,0 +1,107 @@
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from tests.bench.conftest import CENTER
+from wideopt import InputError, bench
+from wideopt.bench import parse, runner
+from wideopt.bench.record import load
+from wideopt.bench.runner import jobs_of, run_jobs, unsettled
+
+
+@pytest.fixture
+def jobs(tmp_path, monkeypatch, request):
+    """Jobs on one small task; children find the contenders of these tests."""
+    monkeypatch.chdir(request.config.rootpath)
+
+    def make(*texts, **settings):
+        contenders = [parse(text) for text in texts]
+        suite = bench.get("neural-cbo")
+        settings = {"tasks": ["branin-disk"], "is_smoke": True, **settings}
+        return jobs_of(suite, contenders, [0], tmp_path, **settings)
+
+    return make
+
+
+def hidden(folder):
+    return [path for path in folder.rglob(".*") if path.is_file()]
+
+
+def test_one_bad_run_does_not_stop_the_rest_and_what_is_done_is_skipped(jobs, tmp_path):
+    wanted = jobs(f"{CENTER}[ending=die]", "random")
+    ended = []
+    counts = run_jobs(wanted, 2, on_end=lambda job, status: ended.append(status))
+    assert counts == {"killed": 1, "complete": 1}
+    assert sorted(ended) == ["complete", "killed"]
+    died, done = (load(job.path) for job in wanted)
+    assert (died["n_done"], died["error"]) == (7, "ended by SIGKILL")
+    assert len(died["trajectory"]["y"]) == 7
+    assert died["trajectory"]["x"][:5] == done["trajectory"]["x"][:5]
+    assert done["machine"]["threads"] == 1
+    assert done["suite"] == "neural-cbo-smoke"
+    assert wanted[1].path == (
+        tmp_path / "neural-cbo-smoke" / "branin-disk" / "random" / "0.json"
+    )
+    assert not hidden(tmp_path)
+    assert unsettled(wanted) == [wanted[0]]
+    stale = jobs("random", noise="sd:0.01")
+    assert unsettled(stale) == stale
+    wanted[1].path.write_text(wanted[1].path.read_text()[:-9])
+    assert unsettled(wanted) == wanted  # a damaged record does not count
+
+
+def test_a_hanging_run_is_ended_and_keeps_what_was_done(jobs, monkeypatch, tmp_path):
+    (job,) = jobs(f"{CENTER}[ending=hang]", max_seconds=1000.0)
+
+    def clock():  # time flies once the run hangs
+        lines = job.journal.read_text() if job.journal.exists() else ""
+        return 1e9 if lines.count("\n") == 8 else 0.0
+
+    fake = SimpleNamespace(monotonic=clock, sleep=time.sleep)
+    monkeypatch.setattr(runner, "time", fake)
+    assert run_jobs([job]) == {"timeout": 1}
+    record = load(job.path)
+    assert (record["status"], record["n_done"]) == ("timeout", 7)
+    assert not hidden(tmp_path)
+    assert unsettled([job]) == []
+
+
+def test_an_interrupt_ends_the_children_without_a_trace(jobs, tmp_path):
+    first, second = jobs(f"{CENTER}[ending=hang]", "random")
+    processes = []
+
+    def interrupt(job):
+        if job is second:
+            processes.extend(children())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs([first, second], 2, on_start=interrupt)
+    assert len(processes) == 1
+    assert not [process for process in processes if process.is_running()]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert unsettled([first, second]) == [first, second]
+
+
+def children():
+    psutil = pytest.importorskip("psutil")
+    return psutil.Process().children()
+
+
+def test_a_child_that_cannot_start_is_a_failed_run(jobs, monkeypatch):
+    (job,) = jobs("random")
+    monkeypatch.setattr(runner.sys, "executable", "/bin/false")
+    assert run_jobs([job]) == {"failed": 1}
+    assert load(job.path)["n_done"] == 0
+
+
+def test_seeds_come_first(jobs, tmp_path):
+    suite = bench.get("neural-cbo")
+    made = jobs_of(suite, [parse("random")], range(2), tmp_path, is_smoke=True)
+    assert [job.seed for job in made] == [0, 0, 0, 1, 1, 1]
+
+
+def test_unknown_tasks_are_named(jobs):
+    with pytest.raises(InputError, match="did you mean branin-disk"):
+        jobs("random", tasks=["branin"])
