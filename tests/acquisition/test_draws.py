@@ -21,13 +21,13 @@ def test_a_seed_is_a_draw(model):
 def test_draws_have_the_moments_of_the_posterior(model):
     X = torch.tensor([[[0.03]], [[0.31]]], dtype=torch.float64)
     with torch.no_grad():
-        draws = [PenalizedDraw.of(model, s).objective(X[:, 0]) for s in range(300)]
+        draws = [PenalizedDraw.of(model, s).objective(X[:, 0]) for s in range(40)]
         sample = torch.stack(draws)
         posterior = model.models[0].posterior(X[:, 0])
     deviation = posterior.variance.sqrt().squeeze(-1)
     error = (sample.mean(dim=0) - posterior.mean.squeeze(-1)).abs()
-    assert bool((error < 0.3 * deviation).all())  # 5 standard errors
-    assert torch.allclose(sample.std(dim=0), deviation, rtol=0.3)
+    assert bool((error < 0.8 * deviation).all())  # 5 standard errors
+    assert torch.allclose(sample.std(dim=0), deviation, rtol=0.5)
 
 
 def test_the_maximizer_is_feasible_or_least_infeasible(model):

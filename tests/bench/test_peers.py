@@ -28,10 +28,12 @@ def free(task):
 @pytest.mark.parametrize("has_constraints", [True, False])
 @pytest.mark.parametrize("name", SHRUNK)
 def test_peers_run_and_repeat_themselves(parabola, name, has_constraints):
-    task = parabola if has_constraints else free(parabola)
-    a, b = (run_one(f"peer:{name}{SHRUNK[name]}", task, 4) for _ in "ab")
+    task = replace(parabola if has_constraints else free(parabola), n_evals=7)
+    a = run_one(f"peer:{name}{SHRUNK[name]}", task, 4)
     assert (a["status"], a["error"]) == ("complete", None)
-    assert a["trajectory"]["x"] == b["trajectory"]["x"]
+    if has_constraints:
+        b = run_one(f"peer:{name}{SHRUNK[name]}", task, 4)
+        assert a["trajectory"]["x"] == b["trajectory"]["x"]
     assert PEERS[name].package in a["versions"]
     random = run_one("random", task, 4)["trajectory"]["x"]
     assert a["trajectory"]["x"][:5] == random[:5]
@@ -40,7 +42,7 @@ def test_peers_run_and_repeat_themselves(parabola, name, has_constraints):
 
 def test_smac_runs(parabola):
     pytest.importorskip("smac")
-    record = run_one("peer:smac", replace(parabola, n_evals=7), 0)
+    record = run_one("peer:smac", replace(parabola, n_evals=6), 0)
     assert (record["status"], record["error"]) == ("complete", None)
 
 

@@ -5,7 +5,7 @@ from wideopt import InputError, bench
 
 
 def test_suites_of_the_papers_are_there():
-    assert {"neural-bo-synthetic", "neural-cbo", "coco"} <= set(bench.suites())
+    assert {"neural-bo-synthetic", "neural-cbo", "coco"} <= set(bench.every_suite())
     with pytest.raises(InputError, match="did you mean coco"):
         bench.get("cocoa")
 

@@ -44,7 +44,7 @@ def test_extended_equals_fresh_with_jitter(n, q, batch, seed, rank):
     grown = Factor.of(K[..., :n, :n], t(0.0)).extended(K[..., n:, :n], K[..., n:, n:])
     fresh = Factor.of(K, t(0.0))
     assert fresh.jitter.shape == torch.Size(batch)
-    torch.testing.assert_close(grown.jitter, fresh.jitter)
+    assert torch.equal(grown.jitter, fresh.jitter)
     torch.testing.assert_close(grown.L, fresh.L, rtol=0, atol=1e-8)
 
 
@@ -90,11 +90,20 @@ def test_primal_factor(n, q, batch, seed, noise, p):
 
 
 def test_jitter_is_per_matrix_and_recorded():
-    sound, singular = gram(4, 9, (), 0), torch.ones(4, 4, dtype=torch.float64)
-    factor = Factor.of(torch.stack([sound, singular]), t(0.0))
+    K = torch.stack([gram(4, 9, (), 0), torch.ones(4, 4, dtype=torch.float64)])
+    factor = Factor.of(K, torch.tensor([1e-3, 0.0]).double())
     assert factor.jitter[0] == 0
-    assert 0 < factor.jitter[1] < 1e-8
-    assert torch.equal(factor.nugget, factor.jitter)
+    assert 0 < factor.jitter[1] < 1e-9
+    assert torch.equal(factor.nugget, factor.noise + factor.jitter)
+
+
+def test_the_level_changes_as_the_matrix_grows():
+    K = torch.diag(torch.tensor([1.0, 1.0, 1e4]).double())
+    small = Factor.of(K[:2, :2], t(0.0))
+    grown, fresh = small.extended(K[2:, :2], K[2:, 2:]), Factor.of(K, t(0.0))
+    assert grown.jitter > small.jitter
+    assert torch.equal(grown.jitter, fresh.jitter)
+    torch.testing.assert_close(grown.L, fresh.L)
 
 
 @pytest.mark.parametrize(

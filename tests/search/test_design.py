@@ -18,11 +18,8 @@ def test_points_fill_the_cube():
 
 
 def test_each_trial_has_a_stream_of_its_own():
-    draws = {
-        seed_from(generator_for(seed, number))
-        for seed in range(5)
-        for number in range(5)
-    }
+    pairs = [(seed, number) for seed in range(5) for number in range(5)]
+    draws = {seed_from(generator_for(*pair)) for pair in pairs}
     assert len(draws) == 25
     assert seed_from(generator_for(3, 4)) == seed_from(generator_for(3, 4))
 

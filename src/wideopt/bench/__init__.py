@@ -7,7 +7,7 @@ suite is one file in `wideopt.bench.suites`; a new peer one in `wideopt.bench.pe
 from __future__ import annotations
 
 from wideopt.bench.contender import Contender, parse
-from wideopt.bench.suite import Suite, get, register, suites
+from wideopt.bench.suite import Suite, every_suite, get, register
 from wideopt.bench.task import Noise, Task, from_problem
 
 __all__ = [
@@ -15,9 +15,9 @@ __all__ = [
     "Noise",
     "Suite",
     "Task",
+    "every_suite",
     "from_problem",
     "get",
     "parse",
     "register",
-    "suites",
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wideopt.bench.figures import save_convergence, save_times
 from wideopt.bench.run_data import Run, by_task, group, load_runs
-from wideopt.bench.suite import SMOKE, Suite, suites
+from wideopt.bench.suite import SMOKE, Suite, every_suite
 from wideopt.bench.tables import (
     cost_table,
     normality_table,
@@ -58,7 +58,7 @@ def write_reports(
 
 
 def _suite(folder: str) -> Suite | None:
-    return suites().get(folder.removesuffix(SMOKE))
+    return every_suite().get(folder.removesuffix(SMOKE))
 
 
 def write_report(

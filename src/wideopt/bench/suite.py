@@ -20,7 +20,7 @@ from wideopt.methods import nearest
 if TYPE_CHECKING:
     from wideopt.bench.run_data import Run
 
-__all__ = ["SMOKE", "Suite", "get", "register", "suites"]
+__all__ = ["SMOKE", "Suite", "every_suite", "get", "register"]
 
 SMOKE = "-smoke"  # ends the folder of a suite's smoke size
 
@@ -82,7 +82,7 @@ def register(suite: Suite) -> Suite:
     return suite
 
 
-def suites() -> dict[str, Suite]:
+def every_suite() -> dict[str, Suite]:
     """Every suite by name."""
     package = importlib.import_module("wideopt.bench.suites")
     for module in pkgutil.iter_modules(package.__path__):
@@ -92,7 +92,7 @@ def suites() -> dict[str, Suite]:
 
 def get(name: str) -> Suite:
     """The suite of a name."""
-    known = suites()
+    known = every_suite()
     if name not in known:
         raise InputError(f"There is no suite {name!r}; {nearest(name, list(known))}.")
     return known[name]

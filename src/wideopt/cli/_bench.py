@@ -143,10 +143,10 @@ def report(
 @bench.command(name="list")
 def list_command() -> None:
     """List the suites and the peers."""
-    from wideopt.bench import suites
+    from wideopt.bench import every_suite
     from wideopt.bench.contender import PEERS
 
-    for name, suite in suites().items():
+    for name, suite in every_suite().items():
         print(f"{name:<20}  {suite.title} ({len(suite.full)} tasks)")
     print()
     for name, peer in PEERS.items():

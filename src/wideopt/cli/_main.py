@@ -33,10 +33,11 @@ def main() -> None:
         sys.exit(1)
 
 
-def _show_version(is_wanted: bool) -> None:
+def _show_version(is_wanted: bool) -> bool:
     if is_wanted:
         print(f"wideopt {__version__}")
         raise typer.Exit
+    return is_wanted
 
 
 @app.callback()

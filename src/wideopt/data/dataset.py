@@ -3,8 +3,8 @@
 Notation: X (n, d) points of finished trials, Y (n, 1 + k) objective and constraints as
 told, with NaN where a value is missing, Z (n, 1 + k') the same on a scale that one wild
 value cannot spoil. If any trial failed, Z has one more column, the *crash* constraint:
-+1 where the evaluation failed, -1 where it succeeded, so that methods keep away from
-crashes exactly as they do from infeasible points.
+positive where the evaluation failed, negative where it succeeded, so that methods keep
+away from crashes exactly as they do from infeasible points.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Dataset:
         columns = [_robust_objective(self.Y[:, 0])]
         columns += [_robust_constraint(c) for c in self._known_constraints]
         if bool(self.is_failed.any()):
-            columns.append(self.is_failed.to(self.Y.dtype) * 2 - 1)
+            columns.append(_robust_constraint(_crash_margin(self.X, self.is_failed)))
         return torch.stack(columns, dim=1)
 
     @property
@@ -142,6 +142,22 @@ def _robust_constraint(c: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         return c
     z = (c / positive.median()).abs()
     return c.sign() * _compress(z, 5.0).clamp_min(1e-300)  # z may underflow
+
+
+def _crash_margin(
+    X: Float[Tensor, "n d"], is_failed: Bool[Tensor, " n"]
+) -> Float[Tensor, " n"]:
+    """Signed distance to the nearest point of the other kind: + failed, - succeeded.
+
+    Unlike labels ±1, which a GP takes for a function of tiny length scale and forgets
+    between the points, it crosses zero smoothly at the edge of what works.
+    """
+    if bool(is_failed.all()):
+        return torch.ones_like(X[:, 0])
+    distance = torch.cdist(X, X)
+    is_same = is_failed[:, None] == is_failed[None, :]
+    nearest = distance.masked_fill(is_same, torch.inf).min(dim=1).values
+    return torch.where(is_failed, nearest, -nearest)
 
 
 def _spread(y: Float[Tensor, " n"]) -> Tensor:

@@ -178,7 +178,7 @@ def _is_own(data: Dataset, state: State) -> Bool[Tensor, " n"]:
     """Rows that belong to the current region."""
     is_own: Tensor = torch.arange(data.n, device=data.X.device) >= state["begin"]
     for stray in state["strays"]:
-        gap = (data.X - torch.tensor(stray).to(data.X)).abs().amax(dim=1)
+        gap = (data.X - data.X.new_tensor(stray)).abs().amax(dim=1)
         is_own &= gap > _SAME
     return is_own
 

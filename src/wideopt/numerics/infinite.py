@@ -49,12 +49,13 @@ class InfiniteKernel(Kernel[InfiniteSide]):
     """The limit of `TangentKernel` for activations relu, erf and sin.
 
     The architecture's width plays no part in the kernel; `draw_width` is that of the
-    finite network which stands in for a prior draw.
+    finite network which stands in for a prior draw: by default 4096 for one hidden
+    layer, whose cost is linear in it, and 512 for more, whose cost is quadratic.
     """
 
     architecture: Architecture
     scales: Scales
-    draw_width: int = 1024
+    draw_width: int | None = None
 
     def __post_init__(self) -> None:
         if self.architecture.phi.expectations is None:
@@ -149,7 +150,7 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         is_halved = self.architecture.init == "antisymmetric"
         finite = replace(
             self.architecture,
-            width=self.draw_width,
+            width=self.draw_width or (4096 if self.architecture.depth == 1 else 512),
             init="gaussian" if is_halved else self.architecture.init,
         )
         weights = finite.initial_weights(self.scales.d, generator)

@@ -6,7 +6,7 @@ k_xx - k_xᵀ(K + λI)⁻¹k_x with K = GGᵀ.
 Notation:
     X (..., n, d), Y (..., n) data; λ (...) noise variance; p number of features
 
-λ is raised to a floor of 1e-10 times the prior variance at a corner of the cube. The
+λ is raised to a floor of 2e-10 times the prior variance at a corner of the cube. The
 floor depends on the kernel alone, so that a grown posterior equals a fresh one.
 """
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Form = Literal["auto", "dual", "primal"]
-_FLOOR = 1e-10
+_FLOOR = 2e-10  # above the level at which `Factor` adds jitter of its own
 
 
 def fit_posterior(

@@ -28,7 +28,8 @@ class Candidates:
     def __init__(self, rows: Any) -> None:
         self.rows = _checked(rows)
         low = self.rows.min(axis=0)
-        span = self.rows.max(axis=0) - low
+        with np.errstate(over="ignore"):
+            span = self.rows.max(axis=0) - low
         self.low, self.span = low, np.where(span > 0, span, 1.0)
         if not np.isfinite(self.span).all():
             raise SpaceError("The columns of the candidates range too far for a float.")

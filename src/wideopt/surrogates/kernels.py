@@ -41,7 +41,7 @@ class NeuralTangentKernel(Kernel):
         self.architecture = Architecture(depth=depth, activation=activation)
         shapes = {"input_scale": (1, n_dims), "bias_scale": (1, 1), "output_scale": ()}
         for name, shape in shapes.items():
-            raw = torch.nn.Parameter(torch.zeros(*self.batch_shape, *shape))
+            raw = torch.nn.Parameter(torch.zeros((*self.batch_shape, *shape)))
             self.register_parameter(f"raw_{name}", raw)
             self.register_constraint(f"raw_{name}", Positive())
         median = 1.0 / math.sqrt(n_dims)  # the more inputs, the less each one matters

@@ -81,6 +81,8 @@ class Tangent:
             raise InputError(f"n_members must be at least 1, but got {self.n_members}.")
         if self.noise is not None and not self.noise >= 0:
             raise InputError(f"noise is a variance, but got {self.noise}.")
+        if math.isfinite(self.width) and self.width != int(self.width):
+            raise InputError(f"width is a whole number or inf, but got {self.width}.")
         for architecture in self.architectures():
             _check_width(architecture, self.width)
 
@@ -224,11 +226,7 @@ class Tangent:
 
 
 def _check_width(architecture: Architecture, width: float) -> None:
-    if math.isfinite(width):
-        if width != int(width):
-            raise InputError(f"width must be a whole number or inf, but got {width}.")
-        return
-    if architecture.phi.expectations is None:
+    if math.isinf(width) and architecture.phi.expectations is None:
         raise InputError(
             f"Activation {architecture.activation!r} has no closed form at infinite "
             "width; set a finite width, or use erf, relu or sin."
