@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tests.bench import contenders
 from tests.bench.conftest import CENTER
 from wideopt import InputError
 from wideopt.bench import parse
@@ -49,8 +52,6 @@ def test_different_options_have_different_folders():
 
 @pytest.mark.parametrize("n_init", [None, 3])
 def test_every_contender_begins_with_the_same_points(smoke, n_init):
-    from dataclasses import replace
-
     task = replace(smoke("neural-cbo", "simionescu-noisy"), n_init=n_init)
     design = initial_design(task, seed=7)
     assert len(design) == (n_init or 5)
@@ -64,24 +65,17 @@ def test_every_contender_begins_with_the_same_points(smoke, n_init):
     assert not np.allclose(initial_design(task, seed=8), design)
 
 
-def test_an_external_contender_is_told_the_design(parabola):
-    contender = parse(CENTER)
-    observations = []
+def test_an_external_contender_is_told_the_design(parabola, monkeypatch):
+    told = []
 
     def spy(task, seed, initial):
-        observations.extend(initial)
-        return contender.start(task, seed, initial)
+        told.extend(initial)
+        return contenders.Center(task, seed, initial)
 
-    import tests.bench.contenders as module
-
-    original, module.Spy = module.Center, spy
-    try:
-        run_one("python:tests.bench.contenders:Spy", parabola, 0)
-    finally:
-        module.Center = original
-        del module.Spy
-    assert len(observations) == 5
-    for x, y, c in observations:
+    monkeypatch.setattr(contenders, "Spy", spy, raising=False)
+    run_one("python:tests.bench.contenders:Spy", parabola, 0)
+    assert len(told) == 5
+    for x, y, c in told:
         assert (y, c) == parabola.truth(x)
 
 

@@ -94,8 +94,18 @@ def test_failures_become_a_constraint():
     assert data.is_failed.tolist() == [False, True, False]
     assert data.n_complete == 2
     assert data.Z.shape == (3, 2)
-    assert data.Z[:, 1].tolist() == [-1, 1, -1]
+    # Signed distances to the other kind, -0.8, 0.7, -0.7, by their median magnitude.
+    assert data.Z[:, 1].tolist() == pytest.approx([-8 / 7, 1, -1])
     assert data.Z[1, 0].isnan()
+
+
+def test_a_point_that_failed_and_succeeded_is_on_the_edge():
+    rows = [(0.5, 1.0, None), (0.5, None, None), (0.9, 1.0, None), (0.1, None, None)]
+    assert dataset(rows).Z[:, 1].tolist() == [0, 0, -1, 1]
+
+
+def test_all_failed():
+    assert dataset([(0.1, None, None), (0.2, None, None)]).Z[:, 1].tolist() == [1, 1]
 
 
 def test_feasibility_is_judged_on_raw_values():

@@ -139,7 +139,8 @@ def test_regret_is_sublinear_and_below_that_of_random_pulls(method):
     half, whole = np.mean([regret(method, seed, n) for seed in range(2)], axis=0)
     random = n * (MEANS.mean() - MEANS.min())
     assert whole < 0.7 * random
-    assert whole - half < 0.8 * half  # the second half costs less than the first
+    if method != "epsilon-greedy":  # a constant ε costs the same for ever
+        assert whole - half < 0.8 * half  # the second half costs less than the first
 
 
 @pytest.mark.parametrize("method", BANDITS)

@@ -7,6 +7,7 @@ evaluated anywhere, with gradients, at a cost linear in the number of points.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -17,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.surrogates.base import outputs_of
+from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = ["PenalizedDraw"]
 
@@ -40,11 +42,16 @@ class PenalizedDraw(AcquisitionFunction):
         self.objective, self.constraints, self.rho = objective, constraints, rho
 
     @classmethod
-    def of(cls, model: Model, seed: int) -> PenalizedDraw:
-        """A draw from the posterior of GPs, objective first."""
+    def of(cls, model: Model, seed: int, nu: float = 1.0) -> PenalizedDraw:
+        """A draw from the posterior, objective first, of ν times its deviation."""
+        outputs = outputs_of(model)
         with manual_seed(seed):
-            objective, *constraints = [_path(output) for output in outputs_of(model)]
-        return cls(model, objective, constraints, _PENALTY)
+            generator = torch.Generator().manual_seed(seed)
+            draws = [_path(output, generator) for output in outputs]
+        if nu != 1.0:
+            pairs = zip(outputs, draws, strict=True)
+            draws = [_scaled(output, draw, nu) for output, draw in pairs]
+        return cls(model, draws[0], draws[1:], _PENALTY)
 
     def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
         """The value at X."""
@@ -55,7 +62,10 @@ class PenalizedDraw(AcquisitionFunction):
         return value
 
 
-def _path(model: Model) -> Draw:
+def _path(model: Model, generator: torch.Generator) -> Draw:
+    if isinstance(model, TangentModel):
+        sample = model.draw(generator)
+        return lambda X: sample(X.reshape(-1, X.shape[-1]))[0].reshape(X.shape[:-1])
     paths = draw_matheron_paths(model, sample_shape=torch.Size([1]))
 
     def draw(X: Tensor) -> Tensor:
@@ -63,3 +73,14 @@ def _path(model: Model) -> Draw:
         return values.reshape(X.shape[:-1])
 
     return draw
+
+
+def _scaled(model: Model, draw: Draw, nu: float) -> Draw:
+    """Mean + ν (draw - mean)."""
+
+    def scaled(X: Tensor) -> Tensor:
+        posterior: Any = model.posterior(X.reshape(-1, 1, X.shape[-1]))
+        mean = posterior.mean.reshape(X.shape[:-1])
+        return mean + nu * (draw(X) - mean)
+
+    return scaled

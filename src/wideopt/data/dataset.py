@@ -154,7 +154,8 @@ def _crash_margin(
     """
     if bool(is_failed.all()):
         return torch.ones_like(X[:, 0])
-    distance = torch.cdist(X, X)
+    # Without matrix products, whose rounding would part equal points.
+    distance = torch.cdist(X, X, compute_mode="donot_use_mm_for_euclid_dist")
     is_same = is_failed[:, None] == is_failed[None, :]
     nearest = distance.masked_fill(is_same, torch.inf).min(dim=1).values
     return torch.where(is_failed, nearest, -nearest)

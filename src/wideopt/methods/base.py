@@ -8,7 +8,7 @@ proposes the same points, so that a restored optimizer continues bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -20,9 +20,12 @@ from wideopt.acquisition.improvement import SumOfLogs, log_feasibility
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
 from wideopt.surrogates.base import Surrogate, outputs_of, quiet
+from wideopt.surrogates.tangent import Tangent
+from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = [
     "Method",
+    "ModelCache",
     "State",
     "check_counts",
     "feasibly",
@@ -46,25 +49,77 @@ class Method(Protocol):
         ...
 
 
-def fitted(surrogate: Surrogate, data: Dataset, state: State) -> tuple[Model, State]:
+class ModelCache:
+    """The last fitted model, so that an ask after one tell costs O(n²), not O(n³).
+
+    Never state: without it `fitted` recomputes the same numbers, by the same steps.
+    """
+
+    def __init__(self) -> None:
+        self.model: TangentModel | None = None
+        self.hyper: Any = None
+
+    def lookup(self, data: Dataset, hyper: Any) -> TangentModel | None:
+        """The model for the first rows of the data, if that is the one kept."""
+        if self.model is None or self.hyper != hyper:
+            return None
+        known = self.model.train_X
+        n = known.shape[0]
+        is_prefix = n <= data.n and torch.equal(known, data.X[:n])
+        return self.model if is_prefix else None
+
+
+def fitted(
+    surrogate: Surrogate,
+    data: Dataset,
+    state: State,
+    cache: ModelCache | None = None,
+) -> tuple[Model, State]:
     """A model of objective and constraints, re-learned when the schedule says so.
 
     Hyper-parameters are learned anew after every observation at first, then each time
     the data have grown by an eighth, so that learning costs O(1) fits per doubling.
+    Between two of these, a model that can grow grows, row by row.
     """
     Z = data.Z
     at = state.get("fitted_at", 0)
     is_due = data.n >= at + max(1, at // 8) or state.get("n_columns") != Z.shape[1]
-    with quiet():
+    with quiet(), torch.no_grad():
         if not is_due:
-            return surrogate.restore(data.X, Z, state["hyper"]), state
-        model = surrogate.fit(data.X, Z)
+            return _continued(surrogate, data, state, cache or ModelCache()), state
+        with torch.enable_grad():
+            model = surrogate.fit(data.X, Z, warm=state.get("hyper"))
     learned = {
         "hyper": surrogate.hyper(model),
         "fitted_at": data.n,
         "n_columns": Z.shape[1],
     }
+    if cache is not None:
+        _keep(cache, model, learned["hyper"])
     return model, {**state, **learned}
+
+
+def _continued(
+    surrogate: Surrogate, data: Dataset, state: State, cache: ModelCache
+) -> Model:
+    """The model of all rows with known hyper-parameters."""
+    Z, at, hyper = data.Z, state["fitted_at"], state["hyper"]
+    if bool(Z.isnan().any()) or not isinstance(surrogate, Tangent):
+        return surrogate.restore(data.X, Z, hyper)
+    model: Any = cache.lookup(data, hyper)
+    if model is None:
+        model = surrogate.restore(data.X[:at], Z[:at], hyper)
+    for i in range(model.train_X.shape[0], data.n):
+        model = model.grown(data.X[i : i + 1], Z[: i + 1])
+    if not torch.equal(model.train_Y, Z):
+        model = model.grown(data.X[:0], Z)
+    _keep(cache, model, hyper)
+    return cast("Model", model)
+
+
+def _keep(cache: ModelCache, model: Model, hyper: Any) -> None:
+    if isinstance(model, TangentModel):
+        cache.model, cache.hyper = model, hyper
 
 
 def hallucinated(

@@ -44,6 +44,7 @@ def _features(summary: str, model: str, rule: str) -> _Entry:
 
 _CATALOG: dict[str, _Entry] = {
     "auto": _Entry("chooses a method for the problem; the default", "auto:Auto"),
+    "neural-bo": _Entry("wide networks, Thompson sampling", "neural_bo:NeuralBO"),
     "gp-ei": _gp("Gaussian process, log expected improvement", "ei"),
     "gp-pi": _gp("Gaussian process, log probability of improvement", "pi"),
     "gp-ucb": _gp("Gaussian process, confidence bound", "ucb"),
@@ -104,7 +105,7 @@ def create(name: str, options: dict[str, Any] | None = None) -> Any:
     cls = getattr(importlib.import_module(f"wideopt.methods.{module}"), cls_name)
     preset = dict(entry.preset)
     own = {k: v for k, v in (options or {}).items() if k not in COMMON_OPTIONS}
-    legal = [f.name for f in fields(cls) if f.name not in preset]
+    legal = [f.name for f in fields(cls) if f.init and f.name not in preset]
     for option in own:
         if option not in legal:
             known = [*COMMON_OPTIONS, *legal]

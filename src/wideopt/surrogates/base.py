@@ -22,8 +22,16 @@ Hyper: TypeAlias = "dict[str, Any]"  # hyper-parameters, as JSON
 class Surrogate(Protocol):
     """A frozen recipe; `fit` learns hyper-parameters, `restore` takes them as given."""
 
-    def fit(self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n outputs"]) -> Model:
-        """A model of the outputs, with hyper-parameters learned from the data."""
+    def fit(
+        self,
+        X: Float[Tensor, "n d"],
+        Y: Float[Tensor, "n outputs"],
+        warm: Hyper | None = None,
+    ) -> Model:
+        """A model of the outputs, with hyper-parameters learned from the data.
+
+        `warm` are those of an earlier model; a recipe may start from them too.
+        """
         ...
 
     def restore(
@@ -40,7 +48,7 @@ class Surrogate(Protocol):
 def outputs_of(model: Model) -> list[Model]:
     """The single-output models of a model, objective first."""
     if isinstance(model, ModelList):
-        return list(model.models)
+        return [output for part in model.models for output in outputs_of(part)]
     if model.num_outputs == 1:
         return [model]
     return [model.subset_output([i]) for i in range(model.num_outputs)]

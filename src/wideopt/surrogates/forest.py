@@ -54,8 +54,14 @@ class RandomForest:
         if not 0 < self.share <= 1:
             raise InputError(f"share must be in (0, 1], but got {self.share}.")
 
-    def fit(self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n outputs"]) -> Model:
+    def fit(
+        self,
+        X: Float[Tensor, "n d"],
+        Y: Float[Tensor, "n outputs"],
+        warm: Hyper | None = None,
+    ) -> Model:
         """Forests grown with the recipe's seed."""
+        del warm  # there is nothing to start from
         return self.restore(X, Y, {"seed": self.seed})
 
     def restore(

@@ -73,8 +73,14 @@ class GaussianProcess:
                 f"A GP kernel is 'matern' or 'rbf', but got {self.kernel!r}."
             )
 
-    def fit(self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n outputs"]) -> Model:
-        """GPs with hyper-parameters of maximal posterior density."""
+    def fit(
+        self,
+        X: Float[Tensor, "n d"],
+        Y: Float[Tensor, "n outputs"],
+        warm: Hyper | None = None,
+    ) -> Model:
+        """GPs with hyper-parameters of maximal posterior density, from scratch."""
+        del warm  # BoTorch's own start is as good, and never stuck
         models = [self._blank(X, y) for y in Y.unbind(dim=1)]
         for model in models:
             self._learn(model)
