@@ -134,7 +134,7 @@ def suggestion(model: Any, X: Tensor, Y: Tensor, A: Tensor) -> None:
 
 
 def gp_seconds(X: Tensor, Y: Tensor, A: Tensor) -> float:
-    """The faster of BoTorch's two ways to ask for N marginals: jointly, or as a batch."""
+    """The faster of BoTorch's two ways to give N marginals: jointly, or as a batch."""
     gp = SingleTaskGP(X, Y)
 
     def score(points: Tensor) -> None:
@@ -211,7 +211,7 @@ MODELS = {
 
 
 def scores(model: Model, A: Tensor, target: Tensor, scale: Tensor) -> list[float]:
-    """Negative log-likelihood and RMSE in standardized units; coverage of the 90% band."""
+    """Negative log-likelihood, RMSE (standardized units), coverage of the 90% band."""
     mean, variance = model(A)
     mean, target, variance = mean / scale, target / scale, variance / scale**2
     z2 = (target - mean).square() / variance

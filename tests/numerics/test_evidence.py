@@ -73,7 +73,8 @@ def test_log_joint_is_evidence_plus_prior(data):
     z = hyper.vector - prior.center(2)
     penalty = (z @ torch.linalg.inv(prior.covariance(2)) * z).sum(-1)
     expected = posterior.log_evidence() - 0.5 * penalty
-    torch.testing.assert_close(log_joint(kernel, X, Y, hyper, prior), expected)
+    value = log_joint(kernel, X, Y, hyper, prior)
+    torch.testing.assert_close(value, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["erf", "relu", "sin", "finite"])
@@ -90,7 +91,7 @@ def test_fit_climbs_and_outputs_are_independent(name, data, generator):
             alone.log_joint, fit.log_joint[1], rtol=1e-3, atol=1e-2
         )
     again = fit_evidence(kernel, X, Y, fit.hyper)
-    assert (again.log_joint >= fit.log_joint - 1e-9).all()
+    assert (again.log_joint >= fit.log_joint - 1e-6).all()
 
 
 def test_noise_and_relevance_are_found(uniform, generator):
@@ -109,7 +110,7 @@ def test_restarts_never_hurt(data, generator):
     start = Prior().typical(2, (2,))
     one = fit_evidence(infinite(2), X, Y, start)
     more = fit_evidence(infinite(2), X, Y, start, n_restarts=3, generator=generator)
-    assert (more.log_joint >= one.log_joint - 1e-9).all()
+    assert (more.log_joint >= one.log_joint - 1e-3).all()
 
 
 @pytest.mark.parametrize(
@@ -207,3 +208,15 @@ def test_several_starts_keep_the_best(data):
     for start in starts:
         one = fit_evidence(infinite(2), X, Y, start)
         assert (both.log_joint >= one.log_joint - 1e-2).all()
+
+
+def test_the_optimum_is_found_where_noise_is_below_rounding(data):
+    """A smooth function without noise: huge output scale, tiny input scales."""
+    X, Y = data
+    problem = _Problem.of(infinite(2), X, Y, Prior())
+    fits = [fit_evidence(infinite(2), X, Y, s) for s in Prior().starts(2, (2,))]
+    torch.testing.assert_close(fits[0].log_joint, fits[1].log_joint, rtol=0, atol=0.1)
+    _, grad = problem(fits[0].hyper.vector, torch.arange(2))
+    low, high = Prior().bounds(2)
+    is_free = (fits[0].hyper.vector > low) & (fits[0].hyper.vector < high)
+    assert (grad * is_free).abs().max() < 0.3

@@ -26,7 +26,7 @@ def points():
 
 def by_hand(recipe, X, y, points):
     """Mean and variance of the targets that share a leaf, for each tree."""
-    forest = recipe._blank(recipe.seed).fit(X.numpy(), y.numpy())
+    forest = recipe.grown(X.numpy(), y.numpy(), recipe.seed)
     mean, variance = np.zeros((2, recipe.n_trees, len(points)))
     samples = forest.estimators_samples_
     for b, (tree, sample) in enumerate(zip(forest.estimators_, samples, strict=True)):
@@ -46,6 +46,28 @@ def test_moments_are_those_of_the_trees(data, points):
         mean, variance = mu.mean(axis=0), mu.var(axis=0) + var.mean(axis=0)
         assert np.allclose(posterior.mean[:, 0, output], mean)
         assert np.allclose(posterior.variance[:, 0, output], variance)
+
+
+def test_splits_move_between_the_points_that_they_separate(data):
+    X, Y = data
+    points, y = X.numpy(), Y[:, 0].numpy()
+    recipe = RandomForest(n_trees=8)
+    halfway, moved = recipe._blank(3).fit(points, y), recipe.grown(points, y, 3)
+    for i, sample in enumerate(moved.estimators_samples_):
+        before, after = halfway.estimators_[i], moved.estimators_[i]
+        assert np.array_equal(before.apply(points[sample]), after.apply(points[sample]))
+        is_split = before.tree_.children_left >= 0
+        thresholds = [t.tree_.threshold[is_split] for t in (before, after)]
+        assert not np.isclose(*thresholds).any()
+
+
+def test_uncertainty_grows_away_from_the_observations():
+    X = torch.tensor([[0.0], [0.1], [0.9], [1.0]]).double().repeat(3, 1)
+    model = RandomForest(n_trees=200).fit(X, X)
+    at = torch.tensor([[0.1], [0.3], [0.5], [0.9]]).double()
+    posterior = model.posterior(at.unsqueeze(-2))
+    assert posterior.variance[2] > 4 * posterior.variance[[0, 3]].max()
+    assert posterior.mean[1] < posterior.mean[2] < posterior.mean[3]  # interpolates
 
 
 def test_joint_and_marginal_moments_agree(data, points):

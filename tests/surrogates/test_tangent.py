@@ -268,9 +268,7 @@ def test_kernel_in_a_botorch_gp() -> None:
     assert posterior.mean.shape == (3, 1)
     K = gp.covar_module(X).to_dense().detach()
     assert float(torch.linalg.eigvalsh(K).min()) > -1e-8
-    torch.testing.assert_close(
-        gp.covar_module(X, diag=True).detach(), K.diagonal()
-    )
+    torch.testing.assert_close(gp.covar_module(X, diag=True).detach(), K.diagonal())
 
 
 @pytest.mark.parametrize(

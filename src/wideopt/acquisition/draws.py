@@ -81,6 +81,7 @@ def _scaled(model: Model, draw: Draw, nu: float) -> Draw:
     def scaled(X: Tensor) -> Tensor:
         posterior: Any = model.posterior(X.reshape(-1, 1, X.shape[-1]))
         mean = posterior.mean.reshape(X.shape[:-1])
-        return mean + nu * (draw(X) - mean)
+        moved: Tensor = mean + nu * (draw(X) - mean)
+        return moved
 
     return scaled

@@ -33,6 +33,7 @@ from wideopt.numerics.scales import Scales, require_float64
 
 __all__ = ["EvidenceFit", "Hyper", "Prior", "fit_evidence", "inflation", "log_joint"]
 
+_NUGGET = 2e-10  # of the mean of K's diagonal, as in `posterior`
 _CAUTION = 10  # pseudo-observations that say the model is calibrated
 
 
@@ -67,7 +68,7 @@ class Hyper:
         return cls(psi[..., :-3], psi[..., -3], psi[..., -2], psi[..., -1])
 
     def inflated(self, factor: Float[Tensor, "..."]) -> Hyper:
-        """Return hyper-parameters with the same mean and `factor` times the variance."""
+        """Return those with the same posterior mean and `factor` times the variance."""
         return replace(
             self,
             log_output=self.log_output + 0.5 * factor.log(),
@@ -93,8 +94,8 @@ class Prior:
 
     Medians: input scales `input_scale`/√d, and so on; spreads are standard deviations
     of the logarithm. The input scales share a common factor (`shared_spread`) from
-    which each departs by `input_spread`: with few data per dimension, independent scales
-    overfit. The defaults suit standardized outputs on the unit cube.
+    which each departs by `input_spread`: with few data per dimension, independent
+    scales overfit. The defaults suit standardized outputs on the unit cube.
     """
 
     input_scale: float = 0.85
@@ -280,17 +281,24 @@ class _Problem:
 def _evidence(
     K: Float[Tensor, "r n n"], Y: Float[Tensor, "r n"], noise: Float[Tensor, " r"]
 ) -> tuple[Float[Tensor, " r"], Float[Tensor, "r n n"]]:
-    """Return -log p(y) and its derivative in K; infinite where K is not finite."""
+    """Return -log p(y) and its derivative in K; infinite where K is not finite.
+
+    A nugget proportional to tr K keeps f smooth where noise is below rounding level:
+    jitter chosen by `Factor` would make it jump, and line searches fail.
+    """
     is_good = torch.isfinite(K).all(-1).all(-1)
     eye = torch.eye(K.shape[-1], dtype=K.dtype, device=K.device)
-    factor = Factor.of(torch.where(is_good[:, None, None], K, eye), noise)
+    K = torch.where(is_good[:, None, None], K, eye)
+    mean = K.diagonal(dim1=-2, dim2=-1).mean(-1)
+    factor = Factor.of(K, noise + _NUGGET * mean)
     alpha = factor.solve(Y)
     fit = (Y * alpha).sum(-1) + factor.logdet + Y.shape[-1] * math.log(2 * math.pi)
     inverse = torch.cholesky_inverse(factor.L)
     dK = 0.5 * torch.baddbmm(
         inverse, alpha.unsqueeze(-1), alpha.unsqueeze(-2), alpha=-1.0
     )
-    return torch.where(is_good, 0.5 * fit, torch.inf), dK
+    trace = dK.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
+    return torch.where(is_good, 0.5 * fit, torch.inf), dK + _NUGGET * trace * eye
 
 
 def _subsample(n: int, n_max: int) -> Int[Tensor, " r"]:

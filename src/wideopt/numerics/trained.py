@@ -61,9 +61,11 @@ class TrainedPosterior(Posterior):
         theta_0 = network.weights
         if start == "linearized":
             network = replace(network, weights=_linearized(base, network))
-        return cls(base, network, theta_0, recipe, seed)._trained(base)
+        start_at = cls(base, network, theta_0, recipe, seed)
+        return start_at.trained_on(base)
 
-    def _trained(self, base: DualPosterior | PrimalPosterior) -> TrainedPosterior:
+    def trained_on(self, base: DualPosterior | PrimalPosterior) -> TrainedPosterior:
+        """Return the posterior of other data, trained on from the weights at hand."""
         # A function of seed and data size: replayed, it draws the same batches.
         generator = torch.Generator().manual_seed(self.seed + base.n)
         fit = train(
@@ -128,11 +130,11 @@ class TrainedPosterior(Posterior):
 
         Y holds the q new targets, or all n + q if the old ones changed as well.
         """
-        return self._trained(self.base.extended(X, Y))
+        return self.trained_on(self.base.extended(X, Y))
 
     def with_targets(self, Y: Float[Tensor, "... n"]) -> TrainedPosterior:
         """Return the posterior for other targets, trained on from here."""
-        return self._trained(self.base.with_targets(Y))
+        return self.trained_on(self.base.with_targets(Y))
 
     def selected(self, outputs: list[int]) -> TrainedPosterior:
         """Return the posterior of some outputs of a batch (o,)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from botorch.exceptions.warnings import BotorchWarning
 from botorch.models.model import Model, ModelList
@@ -48,7 +48,8 @@ class Surrogate(Protocol):
 def outputs_of(model: Model) -> list[Model]:
     """The single-output models of a model, objective first."""
     if isinstance(model, ModelList):
-        return [output for part in model.models for output in outputs_of(part)]
+        parts = cast("list[Model]", list(model.models))
+        return [output for part in parts for output in outputs_of(part)]
     if model.num_outputs == 1:
         return [model]
     return [model.subset_output([i]) for i in range(model.num_outputs)]

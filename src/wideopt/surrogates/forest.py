@@ -7,7 +7,10 @@ variance the forest predicts
     μ = mean_b μ_b,    σ² = var_b μ_b + mean_b σ_b²
 
 Between two points the covariance is that of the trees' means, cov_b(μ_b(x), μ_b(x')).
-A forest is constant between its splits: there are no gradients.
+As in that paper, a split lies anywhere between the two observations that it separates,
+uniformly at random, not halfway: the mean of many trees then interpolates, and the
+variance grows with the distance from the observations. Still, a forest is constant
+between its splits: there are no gradients.
 """
 
 from __future__ import annotations
@@ -72,13 +75,24 @@ class RandomForest:
         forests = []
         for y in values.T:
             known = ~np.isnan(y)
-            forest = self._blank(hyper["seed"])
-            forests.append(Leaves.of(forest.fit(points[known], y[known])))
+            forest = self.grown(points[known], y[known], hyper["seed"])
+            forests.append(Leaves.of(forest))
         return ForestModel(forests, hyper["seed"], X)
 
     def hyper(self, model: Model) -> Hyper:
         """The seed: the rest follows from the data."""
         return {"seed": model.seed}
+
+    def grown(
+        self, points: NDArray[np.float64], y: NDArray[np.float64], seed: int
+    ) -> Any:
+        """Scikit-learn's forest, its splits moved as the head of this file says."""
+        forest = self._blank(seed).fit(points, y)
+        random = np.random.default_rng(seed)
+        samples = forest.estimators_samples_
+        for tree, sample in zip(forest.estimators_, samples, strict=True):
+            _move_splits(tree, points[sample], random)
+        return forest
 
     def _blank(self, seed: int) -> Any:
         try:
@@ -94,6 +108,22 @@ class RandomForest:
             max_features=self.share,
             random_state=seed % 2**32,
         )
+
+
+def _move_splits(
+    tree: Any, points: NDArray[np.float64], random: np.random.Generator
+) -> None:
+    """Put each threshold of a tree anywhere between the points that it separates."""
+    nodes = tree.tree_
+    (inner,) = np.nonzero(nodes.children_left >= 0)
+    visits = tree.decision_path(points).toarray().astype(bool)  # (points, nodes)
+    values = points[:, nodes.feature[inner]]
+    is_left = visits[:, nodes.children_left[inner]]
+    is_right = visits[:, nodes.children_right[inner]]
+    below = np.where(is_left, values, -np.inf).max(axis=0, initial=-np.inf)
+    above = np.where(is_right, values, np.inf).min(axis=0, initial=np.inf)
+    share = random.uniform(0.01, 0.99, len(inner))  # off the points themselves
+    nodes.threshold[inner] = below + share * (above - below)
 
 
 @dataclass(frozen=True)
@@ -171,7 +201,9 @@ class ForestModel(MomentModel):
             for part in zip(*pairs, strict=True)
         )
         shape = (*mean.shape[:2], *X.shape[:-1])  # trees, o, ..., q
-        return mean.reshape(shape).movedim(1, -2), variance.reshape(shape).movedim(1, -2)
+        return mean.reshape(shape).movedim(1, -2), variance.reshape(shape).movedim(
+            1, -2
+        )
 
     @property
     def noise(self) -> Float[Tensor, " o"]:

@@ -1,7 +1,7 @@
 """Infinite-width tangent kernels as GPyTorch kernels, for anybody's GP.
 
-    from botorch.models import SingleTaskGP
-    model = SingleTaskGP(X, Y, covar_module=NeuralTangentKernel(X.shape[-1]))
+from botorch.models import SingleTaskGP
+model = SingleTaskGP(X, Y, covar_module=NeuralTangentKernel(X.shape[-1]))
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class NeuralTangentKernel(Kernel):
 
     def _scale(self, name: str) -> Tensor:
         raw = f"raw_{name}"
-        return getattr(self, f"{raw}_constraint").transform(getattr(self, raw))
+        scale: Tensor = getattr(self, f"{raw}_constraint").transform(getattr(self, raw))
+        return scale
 
     def set_scale(self, name: str, value: Tensor) -> None:
         """Set input_scale, bias_scale or output_scale."""

@@ -18,8 +18,8 @@ from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import FantasizeMixin, Model
 from botorch.posteriors.gpytorch import GPyTorchPosterior
 from botorch.posteriors.posterior import Posterior
-from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
 from gpytorch.constraints import GreaterThan
+from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
 from gpytorch.likelihoods import GaussianLikelihood
 from jaxtyping import Float
 from linear_operator import to_linear_operator
@@ -98,7 +98,7 @@ class MomentModel(Model, FantasizeMixin):
         """Batch of the model: empty, or that of the fantasies it was given."""
         return self._batch
 
-    def posterior(
+    def posterior(  # type: ignore[override]  # BoTorch's mixin has a narrower one
         self,
         X: Float[Tensor, "... q d"],
         output_indices: list[int] | None = None,
@@ -123,7 +123,7 @@ class MomentModel(Model, FantasizeMixin):
             C = spread * scale.square().unsqueeze(-1) + torch.diag_embed(noise)
             posterior = _joint(mean, C)
         if posterior_transform is not None:
-            return posterior_transform(posterior)
+            posterior = posterior_transform(posterior)
         return posterior
 
     def _added_noise(
@@ -150,12 +150,10 @@ class MomentModel(Model, FantasizeMixin):
 def _independent(
     mean: Float[Tensor, "... o 1"], variance: Float[Tensor, "... o 1"]
 ) -> Posterior:
-    """Posterior of one point: outputs are independent, so the covariance is diagonal."""
+    """Posterior of one point: independent outputs, hence a diagonal covariance."""
     if mean.shape[-2] == 1:
         mean, variance = mean.squeeze(-2), variance.squeeze(-2)
-        return GPyTorchPosterior(
-            MultivariateNormal(mean, DiagLinearOperator(variance))
-        )
+        return GPyTorchPosterior(MultivariateNormal(mean, DiagLinearOperator(variance)))
     return GPyTorchPosterior(
         MultitaskMultivariateNormal(
             mean.mT, DiagLinearOperator(variance.squeeze(-1)), interleaved=True

@@ -2,9 +2,9 @@
 
 Neural-BO (Phan-Trong et al. 2023, Alg. 1) and Neural-CBO (Phan-Trong, Tran and Gupta
 2025, eq. 3-4) ask for mean and uncertainty of a wide network; here they come from the
-exact posterior of its linearization, in the smaller of two forms. By default networks of
-infinite width are averaged, a smooth shallow one and a rough deep one, each weighted by
-its evidence: which of them suits a function is for the data to say.
+exact posterior of its linearization, in the smaller of two forms. By default networks
+of infinite width are averaged, a smooth shallow one and a rough deep one, each weighted
+by its evidence: which of them suits a function is for the data to say.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ __all__ = ["Tangent"]
 Json: TypeAlias = "dict[str, Any]"
 
 _AUTO = (("erf", 1), ("relu", 3))  # activation and depth of the networks averaged
+_TRAINING = Training("lbfgs", epochs=200)
 _PRUNED = 0.02  # a network with less weight than this for every output is left out
 
 
@@ -66,7 +67,7 @@ class Tangent:
     init: Init = "antisymmetric"
     readout: Readout = "trained"
     mean: Literal["linear", "trained"] = "linear"
-    training: Training = Training("lbfgs", epochs=200)
+    training: Training = _TRAINING
     start: Start = "linearized"
     n_members: int = 1
     noise: float | None = None
@@ -76,7 +77,7 @@ class Tangent:
         if self.mean not in ("linear", "trained"):
             raise InputError(f"mean is 'linear' or 'trained', but got {self.mean!r}.")
         if self.mean == "trained" and not math.isfinite(self.width):
-            raise InputError("A network of infinite width cannot be trained; set width.")
+            raise InputError("An infinitely wide network cannot be trained: set width.")
         if self.n_members < 1:
             raise InputError(f"n_members must be at least 1, but got {self.n_members}.")
         if self.noise is not None and not self.noise >= 0:
@@ -130,10 +131,12 @@ class Tangent:
 
     def hyper(self, model: Model) -> Json:
         """Hyper-parameters and weights of the networks, exact through JSON."""
-        parts = list(model.models) if isinstance(model, ModelList) else [model]
+        parts: list[Any] = [model]
+        if isinstance(model, ModelList):
+            parts = list(model.models)
         runs, start = [], 0
         for part in parts:
-            stop = start + part.num_outputs
+            stop: int = start + part.num_outputs
             runs.append({"outputs": list(range(start, stop)), "members": part.recipe})
             start = stop
         return {"runs": runs}

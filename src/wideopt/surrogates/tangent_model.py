@@ -52,6 +52,7 @@ class TangentModel(MomentModel):
         self, X: Float[Tensor, "... q d"]
     ) -> tuple[Float[Tensor, "... o q"], Float[Tensor, "... o q q"]]:
         """Joint mean and covariance of the standardized outputs."""
+        parts: list[tuple[Tensor, Tensor]]
         parts = [member.moments(X.unsqueeze(-3)) for member in self.members]
         if len(parts) == 1:
             return parts[0]
@@ -65,6 +66,7 @@ class TangentModel(MomentModel):
         self, X: Float[Tensor, "... q d"]
     ) -> tuple[Float[Tensor, "... o q"], Float[Tensor, "... o q"]]:
         """Mean and variance of the standardized outputs, point by point."""
+        parts: list[tuple[Tensor, Tensor]]
         parts = [member.marginals(X.unsqueeze(-3)) for member in self.members]
         if len(parts) == 1:
             return parts[0]
