@@ -5,7 +5,6 @@ import pytest
 
 import wideopt as wo
 
-N_EVALS = 15
 BOUNDS = [(-5, 10)] * 3
 
 
@@ -13,25 +12,27 @@ def bowl(x):
     return float(np.sum((x - 2.0) ** 2 * [1.0, 2.0, 0.5]))
 
 
-@pytest.fixture(scope="module")
-def random_best():
-    """The median over many seeds."""
-    best = [
-        wo.minimize(bowl, BOUNDS, method="random", n_evals=N_EVALS, seed=seed).fun
-        for seed in range(15)
+def mean_best(method, n_evals, n_seeds):
+    runs = [
+        wo.minimize(bowl, BOUNDS, method=method, n_evals=n_evals, n_init=6, seed=seed)
+        for seed in range(n_seeds)
     ]
-    return float(np.median(best))
+    return np.mean([run.fun for run in runs])
 
 
-@pytest.mark.parametrize("method", ["turbo", "forest-ei", "gp-mes", "gp-pes", "gp-kg"])
-def test_best_value_is_at_most_half_of_what_random_search_finds(method, random_best):
-    best = [
-        wo.minimize(
-            bowl, BOUNDS, method=method, n_evals=N_EVALS, n_init=6, seed=seed
-        ).fun
-        for seed in range(2)
-    ]
-    assert np.mean(best) < 0.5 * random_best
+@pytest.mark.parametrize(
+    ("method", "n_evals"),
+    [
+        ("turbo", 15),
+        ("forest-ei", 30),  # no smoothness assumed: it needs more data
+        ("gp-mes", 14),
+        ("gp-pes", 12),
+        ("gp-kg", 14),
+    ],
+)
+def test_best_value_is_at_most_half_of_what_random_search_finds(method, n_evals):
+    best = mean_best(method, n_evals, n_seeds=2)
+    assert best < 0.5 * mean_best("random", n_evals, n_seeds=12)
 
 
 @pytest.mark.parametrize("method", ["turbo", "forest-ei", "gp-mes", "gp-kg"])
@@ -40,7 +41,7 @@ def test_a_constraint_is_respected(method):
         return float(x.sum()), [float(x @ x) - 1.0]  # minimum -√2, on the circle
 
     result = wo.minimize(
-        disk, [(-2, 2)] * 2, method=method, n_evals=18, n_init=8, seed=1
+        disk, [(-2, 2)] * 2, method=method, n_evals=16, n_init=8, seed=1
     )
     assert result.feasible
     assert result.fun < -0.9

@@ -7,14 +7,8 @@ from jaxtyping import TypeCheckError
 
 from wideopt.exceptions import InputError
 from wideopt.numerics.empirical import TangentKernel
-from wideopt.numerics.evidence import (
-    Hyper,
-    Prior,
-    _Problem,
-    fit_evidence,
-    inflation,
-    log_joint,
-)
+from wideopt.numerics.evidence import _Problem, fit_evidence, inflation, log_joint
+from wideopt.numerics.hyper import Hyper, Prior
 from wideopt.numerics.infinite import InfiniteKernel
 from wideopt.numerics.network import Architecture
 from wideopt.numerics.posterior import fit_posterior

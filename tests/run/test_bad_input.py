@@ -75,6 +75,7 @@ def test_spaces(space, value, sqlite):
         (lambda: wo.Categorical([]), "[]"),
         (lambda: wo.Categorical(["a", "a"]), "['a', 'a']"),
         (lambda: wo.Categorical([1, 1.0]), "[1, 1.0]"),
+        (lambda: wo.Categorical([True, 1]), "[True, 1]"),
         (lambda: wo.Categorical([1, math.nan]), "nan"),
         (lambda: wo.Categorical([1, (2, 3)]), "(2, 3)"),
         (lambda: wo.Categorical(5), "5"),

@@ -1,6 +1,8 @@
 """`minimize`: what it calls, counts, stores, survives and gives back."""
 
 import math
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -240,6 +242,28 @@ def test_a_worker_that_dies_costs_its_own_evaluation_only():
     for trial in result.history:
         assert (trial.state == "failed") == (trial.x[0] > 0)
     assert 0 < result.n_failed < 4
+
+
+def test_a_script_without_a_guard_is_told_what_to_do(sqlite, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""
+import wideopt as wo
+
+def fun(x):
+    return x[0]
+
+wo.minimize(fun, [(0, 1)], method="random", n_workers=2, storage={sqlite!r})
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("wideopt.exceptions.InputError: A worker process cannot")
+    assert 'under `if __name__ == "__main__":`' in last
+    assert optuna.get_all_study_names(sqlite) == []
 
 
 def test_progress_bar(capsys):

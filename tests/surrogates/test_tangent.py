@@ -141,8 +141,9 @@ def test_draws_have_the_moments_of_the_posterior(recipe: Tangent, model: Model) 
     sd = posterior.variance.sqrt()
     assert values.shape == (400, 4, 2)
     assert float(((values.mean(dim=0) - posterior.mean) / sd).abs().max()) < 0.25
-    # Draws of an infinite network go through a wide one: O(1/√width) of error.
-    slack = 0.35 if math.isinf(recipe.width) else 0.15
+    # Draws of an infinite network go through a wide one. The error, O(1/√width) of the
+    # prior's deviation, is a larger share of a posterior's that is small.
+    slack = 0.6 if math.isinf(recipe.width) else 0.15
     ratio = values.std(dim=0) / sd
     assert float((ratio - 1).abs().max()) < slack
 

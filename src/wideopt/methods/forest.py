@@ -4,11 +4,15 @@ Hutter, Hoos and Leyton-Brown (2011), SMAC, in the setting of this library: a fo
 output with the variance of Hutter et al. (2014), log expected improvement, and a search
 by candidates and local steps, since a forest has no gradients. Constraints multiply the
 value by the probability of feasibility (Gardner et al. 2014).
+
+Of the worse half of the values the forest learns only that they are bad: they are cut
+off at the median. Its variance is large beside a very bad value, and a Gaussian takes
+that for a chance of a very good one; SMAC takes logarithms of costs for this reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -59,6 +63,7 @@ class ForestEI:
         self, data: Dataset, n: int, state: State, generator: torch.Generator
     ) -> tuple[Float[Tensor, "n d"], State]:
         """Grow the forests, then maximize n times, each aware of the others."""
+        data = _capped(data)
         forest = RandomForest(self.n_trees, self.min_split, seed=seed_from(generator))
         base, state = fitted(forest, data, state)
         n_local = self.n_candidates // 2
@@ -70,6 +75,14 @@ class ForestEI:
             return maximize_locally(acqf, data, generator, search)
 
         return one_by_one(data, n, choose), state
+
+
+def _capped(data: Dataset) -> Dataset:
+    """The data with the objective cut off at its median."""
+    y = data.Y[:, 0]
+    Y = data.Y.clone()
+    Y[:, 0] = torch.minimum(y, y[~data.is_failed].median())
+    return replace(data, Y=Y)
 
 
 def _value(objective: Model, data: Dataset) -> AcquisitionFunction:

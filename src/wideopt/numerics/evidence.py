@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,127 +27,15 @@ from torch import Tensor
 
 from wideopt.exceptions import InputError
 from wideopt.numerics.factor import Factor
+from wideopt.numerics.hyper import Hyper, Prior
 from wideopt.numerics.kernel import Kernel
 from wideopt.numerics.lbfgs import minimize_each
-from wideopt.numerics.scales import Scales, require_float64
+from wideopt.numerics.scales import require_float64
 
-__all__ = ["EvidenceFit", "Hyper", "Prior", "fit_evidence", "inflation", "log_joint"]
+__all__ = ["EvidenceFit", "fit_evidence", "inflation", "log_joint"]
 
 _NUGGET = 2e-10  # of the mean of K's diagonal, as in `posterior`
 _CAUTION = 10  # pseudo-observations that say the model is calibrated
-
-
-@dataclass(frozen=True)
-class Hyper:
-    """Log hyper-parameters of a batch of outputs; noise is a variance."""
-
-    log_input: Float[Tensor, "... d"]
-    log_bias: Float[Tensor, "..."]
-    log_output: Float[Tensor, "..."]
-    log_noise: Float[Tensor, "..."]
-
-    @property
-    def scales(self) -> Scales:
-        """Scales of the kernel."""
-        return Scales(self.log_input.exp(), self.log_bias.exp(), self.log_output.exp())
-
-    @property
-    def noise(self) -> Float[Tensor, "..."]:
-        """Noise variance."""
-        return self.log_noise.exp()
-
-    @property
-    def vector(self) -> Float[Tensor, "... k"]:
-        """All of them, (..., d + 3)."""
-        rest = torch.stack([self.log_bias, self.log_output, self.log_noise], dim=-1)
-        return torch.cat([self.log_input, rest], dim=-1)
-
-    @classmethod
-    def from_vector(cls, psi: Float[Tensor, "... k"]) -> Hyper:
-        """Return the inverse of `vector`."""
-        return cls(psi[..., :-3], psi[..., -3], psi[..., -2], psi[..., -1])
-
-    def inflated(self, factor: Float[Tensor, "..."]) -> Hyper:
-        """Return those with the same posterior mean and `factor` times the variance."""
-        return replace(
-            self,
-            log_output=self.log_output + 0.5 * factor.log(),
-            log_noise=self.log_noise + factor.log(),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return lists of floats, which JSON keeps exactly."""
-        return {f.name: getattr(self, f.name).tolist() for f in fields(self)}
-
-    @classmethod
-    def from_json(cls, state: dict[str, Any]) -> Hyper:
-        """Return the inverse of `to_json`."""
-        names = [f.name for f in fields(cls)]
-        if set(state) != set(names):
-            raise InputError(f"expected the fields {names}, got {sorted(state)}.")
-        return cls(*(torch.tensor(state[k], dtype=torch.float64) for k in names))
-
-
-@dataclass(frozen=True)
-class Prior:
-    """Normal priors on log hyper-parameters, and bounds.
-
-    Medians: input scales `input_scale`/√d, and so on; spreads are standard deviations
-    of the logarithm. The input scales share a common factor (`shared_spread`) from
-    which each departs by `input_spread`: with few data per dimension, independent
-    scales overfit. The defaults suit standardized outputs on the unit cube.
-    """
-
-    input_scale: float = 0.85
-    input_spread: float = 0.5
-    shared_spread: float = 1.0
-    bias_scale: float = 1.0
-    bias_spread: float = 1.0
-    output_scale: float = 1.0
-    output_spread: float = 1.0
-    noise: float = 2.5e-3
-    noise_spread: float = 2.0
-    min_noise: float = 1e-8
-    max_noise: float = 2.0
-
-    def center(self, d: int) -> Float[Tensor, " k"]:
-        """Return the prior means of ψ."""
-        medians = [self.input_scale / math.sqrt(d)] * d
-        medians += [self.bias_scale, self.output_scale, self.noise]
-        return torch.tensor(medians, dtype=torch.float64).log()
-
-    def covariance(self, d: int) -> Float[Tensor, "k k"]:
-        """Return the prior covariance of ψ."""
-        spreads = [self.input_spread] * d
-        spreads += [self.bias_spread, self.output_spread, self.noise_spread]
-        C = torch.tensor(spreads, dtype=torch.float64).square().diag()
-        C[:d, :d] += self.shared_spread**2
-        return C
-
-    def bounds(self, d: int) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
-        """Return lower and upper bounds of ψ: 6 spreads, and the range of noise."""
-        center = self.center(d)
-        reach = 6.0 * self.covariance(d).diagonal().sqrt()
-        low, high = center - reach, center + reach
-        low[-1], high[-1] = math.log(self.min_noise), math.log(self.max_noise)
-        return low, high
-
-    def typical(self, d: int, batch: tuple[int, ...] = ()) -> Hyper:
-        """Return hyper-parameters at the prior's center, where a first fit starts."""
-        low, high = self.bounds(d)
-        psi = self.center(d).clamp(low, high)
-        return Hyper.from_vector(psi.expand(*batch, d + 3).clone())
-
-    def starts(self, d: int, batch: tuple[int, ...] = ()) -> list[Hyper]:
-        """Return two starts: typical, and the same with far more noise.
-
-        A function that looks rough has one optimum of the evidence where it is rough
-        and one where it is noisy; a single start finds either by chance.
-        """
-        typical = self.typical(d, batch)
-        high = self.bounds(d)[1][-1]
-        noisy = (typical.log_noise + 1.5 * self.noise_spread).clamp_max(high)
-        return [typical, replace(typical, log_noise=noisy)]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,11 @@ from wideopt.exceptions import InputError
 
 __all__ = ["check_workers", "open_executor"]
 
+_HINT = (
+    'put the call of minimize under `if __name__ == "__main__":` and the function at '
+    "the top level of a module."
+)
+
 
 class Inline(Executor):
     """An executor that runs each call at once, in this very thread."""
@@ -71,6 +76,8 @@ def check_workers(executor: object, n_workers: object, fun: Callable[..., Any]) 
         )
     if executor is None and n_workers > 1:  # type: ignore[operator]
         _pickled(fun)
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise InputError(f"A worker process ran minimize of {fun!r} again; {_HINT}")
 
 
 @contextmanager
@@ -106,8 +113,7 @@ def _check_arrives(pool: Executor, fun: Callable[[Any], Any]) -> None:
     except Exception as error:
         raise InputError(
             f"A worker process cannot load {fun!r} ({type(error).__name__}: {error}); "
-            'put the call of minimize under `if __name__ == "__main__":` and the '
-            "function at the top level of a module."
+            + _HINT
         ) from None
 
 

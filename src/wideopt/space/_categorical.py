@@ -33,7 +33,7 @@ class Categorical:
         items = tuple(_plain(choice) for choice in choices)
         for choice in items:
             _check_choice(choice)
-        if len({_identity(choice) for choice in items}) < len(items):
+        if len(set(items)) < len(items):  # True equals 1, and storages confuse them
             raise SpaceError(f"Categorical has a choice twice: {list(items)}.")
         if len(items) < 2:
             raise SpaceError(

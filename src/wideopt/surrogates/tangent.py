@@ -21,7 +21,8 @@ from torch import Tensor
 from wideopt.exceptions import InputError
 from wideopt.numerics.conditioning import Posterior
 from wideopt.numerics.empirical import TangentKernel
-from wideopt.numerics.evidence import Hyper, Prior, fit_evidence, inflation
+from wideopt.numerics.evidence import fit_evidence, inflation
+from wideopt.numerics.hyper import Hyper, Prior
 from wideopt.numerics.infinite import InfiniteKernel
 from wideopt.numerics.kernel import Kernel
 from wideopt.numerics.network import Architecture, Init, Readout, Weights
