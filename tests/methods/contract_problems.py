@@ -1,10 +1,12 @@
 """Small problems that every method must manage, and how to run a method on them."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 import wideopt as wo
 from wideopt.methods.catalog import create
@@ -56,11 +58,24 @@ PROBLEMS = {
 
 WIDE = Small([(-1, 1)] * 50, lambda x: (float(x @ x), []))
 
+# Methods that pull the arms of a finite space, and repeat them if that pays.
+BANDITS = {
+    "epsilon-greedy",
+    "kernel-ts",
+    "kernel-ucb",
+    "lin-ts",
+    "lin-ucb",
+    "thompson",
+    "ucb1",
+}
+
 _QUICK = {"n_candidates": 64, "n_restarts": 1}
 
 
 def optimizer(method, problem, **settings):
     """An optimizer that searches little, where its method has such options."""
+    if method in BANDITS and math.isinf(wo.Space(problem.space).n_configs):
+        pytest.skip("a bandit needs a finite space")
     options = {"n_init": 3} | settings.pop("options", {})
     for name, value in _QUICK.items():
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 
@@ -54,15 +55,29 @@ def outputs(X: Tensor, o: int = 2) -> Tensor:
     return torch.stack([f, c], dim=-1)[..., :o]
 
 
-@pytest.fixture(scope="module", params=RECIPES)
-def recipe(request: pytest.FixtureRequest) -> Tangent:
-    return RECIPES[request.param]
+# A trained mean depends on the path of its training, so these compare closed forms.
+CLOSED_FORM = [name for name, recipe in RECIPES.items() if recipe.mean == "linear"]
 
 
-@pytest.fixture(scope="module")
-def model(recipe: Tangent) -> Model:
+@functools.cache
+def fitted(name: str) -> Model:
     X = points(24)
-    return recipe.fit(X, outputs(X))
+    return RECIPES[name].fit(X, outputs(X))
+
+
+@pytest.fixture(params=RECIPES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def recipe(name: str) -> Tangent:
+    return RECIPES[name]
+
+
+@pytest.fixture
+def model(name: str) -> Model:
+    return fitted(name)
 
 
 def test_shapes(model: Model) -> None:
@@ -91,9 +106,8 @@ def test_restored_through_json_is_the_same_model(recipe: Tangent, model: Model) 
     assert torch.equal(model.posterior(A).variance, again.posterior(A).variance)
 
 
+@pytest.mark.parametrize("name", CLOSED_FORM)
 def test_extended_equals_restored(recipe: Tangent, model: Model) -> None:
-    if recipe.mean == "trained":
-        pytest.skip("training depends on its path; the covariance is tested elsewhere")
     X, A = points(30), points(5, seed=2)
     X[:24] = points(24)
     Y = outputs(X)
@@ -108,15 +122,15 @@ def test_extended_equals_restored(recipe: Tangent, model: Model) -> None:
     assert float(spread.abs().max()) < 1e-8
 
 
-def test_conditioning_equals_extending(recipe: Tangent, model: Model) -> None:
-    if recipe.mean == "trained":
-        pytest.skip("a trained mean is not conditioned but trained on")
+@pytest.mark.parametrize("name", CLOSED_FORM)
+def test_conditioning_on_a_batch(model: Model) -> None:
     X, A = points(2, seed=5), points(4, seed=6)
     Y = model.posterior(X).mean + 0.1 * outputs(X).std(dim=0)
     conditioned = model.condition_on_observations(X, Y)
-    base = model.posterior(A)
     assert conditioned.batch_shape == torch.Size()
-    assert bool((conditioned.posterior(A).variance <= base.variance + 1e-12).all())
+    if len(model.members) == 1:  # members may come to disagree more than before
+        before, after = model.posterior(A).variance, conditioned.posterior(A).variance
+        assert bool((after <= before + 1e-12).all())
     # A batch of targets at once gives what one after the other gives.
     batch = torch.stack([Y, Y + 1.0])
     both = model.condition_on_observations(X, batch)
@@ -136,11 +150,12 @@ def test_subset_of_outputs(model: Model) -> None:
 
 def test_draws_have_the_moments_of_the_posterior(recipe: Tangent, model: Model) -> None:
     A = points(4, seed=4)
-    values = model.draw(torch.Generator().manual_seed(0), n_draws=400)(A)
+    n = 100 if recipe.depth > 1 else 400  # deep draws are long vectors of weights
+    values = model.draw(torch.Generator().manual_seed(0), n_draws=n)(A)
     posterior = model.posterior(A)
     sd = posterior.variance.sqrt()
-    assert values.shape == (400, 4, 2)
-    assert float(((values.mean(dim=0) - posterior.mean) / sd).abs().max()) < 0.25
+    assert values.shape == (n, 4, 2)
+    assert float(((values.mean(dim=0) - posterior.mean) / sd).abs().max()) < 0.5
     # Draws of an infinite network go through a wide one. The error, O(1/√width) of the
     # prior's deviation, is a larger share of a posterior's that is small.
     slack = 0.6 if math.isinf(recipe.width) else 0.15
@@ -158,6 +173,7 @@ def test_gradients_in_x(model: Model) -> None:
     assert torch.autograd.gradcheck(value, (x,), eps=1e-4, atol=1e-2, rtol=1e-2)
 
 
+@pytest.mark.parametrize("name", ["auto", "finite", "ensemble", "trained"])
 def test_runs_unmodified_in_botorch(recipe: Tangent) -> None:
     X = points(16)
     Y = outputs(X)
@@ -182,7 +198,6 @@ def test_runs_unmodified_in_botorch(recipe: Tangent) -> None:
         qKnowledgeGradient(f, num_fantasies=3),
     ]
     for acquisition in acquisitions:
-        q = 4 if isinstance(acquisition, qKnowledgeGradient) else 1
         x, value = optimize_acqf(
             acquisition,
             BOUNDS,
@@ -191,7 +206,7 @@ def test_runs_unmodified_in_botorch(recipe: Tangent) -> None:
             raw_samples=8,
             options={"maxiter": 5},
         )
-        assert x.shape == (1, D), (acquisition, q)
+        assert x.shape == (1, D), acquisition
         assert bool(torch.isfinite(value).all()), acquisition
 
 

@@ -78,10 +78,13 @@ class ForestEI:
 
 
 def _capped(data: Dataset) -> Dataset:
-    """The data with the objective cut off at its median."""
+    """The data with the objective cut off at its median, or that of feasible ones."""
     y = data.Y[:, 0]
+    cap = y[~data.is_failed].median()
+    if bool(data.is_feasible.any()):  # which may all be on the worse side
+        cap = torch.maximum(cap, y[data.is_feasible].median())
     Y = data.Y.clone()
-    Y[:, 0] = torch.minimum(y, y[~data.is_failed].median())
+    Y[:, 0] = torch.minimum(y, cap)
     return replace(data, Y=Y)
 
 
