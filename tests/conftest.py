@@ -1,7 +1,5 @@
 """Annotations and shapes are checked at run time; Hypothesis has no deadline."""
 
-import typing
-
 import hypothesis
 import jaxtyping
 import matplotlib as mpl
@@ -13,9 +11,6 @@ from tests import runtime_checks  # the hook finds it only once it is imported
 # Before anything imports wideopt.
 jaxtyping.install_import_hook("wideopt", f"{runtime_checks.__name__}.check")
 
-from wideopt.surrogates.base import Surrogate  # noqa: E402
-
-typing.runtime_checkable(Surrogate)  # beartype checks the protocol by its methods
 mpl.use("Agg")
 torch.set_num_threads(1)  # two workers of pytest-xdist, two cores
 hypothesis.settings.register_profile("wideopt", deadline=None, max_examples=60)

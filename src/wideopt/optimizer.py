@@ -18,6 +18,7 @@ from wideopt.exceptions import InputError
 from wideopt.methods import create
 from wideopt.methods.arms import check_finite
 from wideopt.methods.base import Method, State
+from wideopt.numerics.threads import threads_for
 from wideopt.result import Result
 from wideopt.search.candidates import distinct, scattered
 from wideopt.search.design import generator_for
@@ -121,9 +122,10 @@ class Optimizer:
             data = self._data()
             if data.n_complete > 0:
                 generator = generator_for(self.seed, self._n_asked)
-                points, self._state = self._method.propose(
-                    data, n, self._state, generator
-                )
+                with threads_for(data.n):
+                    points, self._state = self._method.propose(
+                        data, n, self._state, generator
+                    )
                 return points.detach().cpu().numpy()
             n_design = n  # nothing to learn from yet: go on filling the space
         design = scattered(self.space, n_design, self.seed, self._n_asked)

@@ -14,6 +14,7 @@ def test_name_with_dimension_equals_name_and_dimension():
     assert problems.get("ackley-10") != problems.get("ackley-11")
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("name", "dim", "full"),
     [
@@ -53,6 +54,7 @@ def test_unknown_name_without_a_neighbor():
         problems.get("qqqq")
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("name", "dim", "message"),
     [

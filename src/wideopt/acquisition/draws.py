@@ -20,7 +20,7 @@ from torch import Tensor
 from wideopt.surrogates.base import outputs_of
 from wideopt.surrogates.tangent_model import TangentModel
 
-__all__ = ["PenalizedDraw"]
+__all__ = ["PenalizedDraw", "drawn_values"]
 
 _PENALTY = 1e3  # per unit of violation, against an objective of spread 1
 
@@ -60,6 +60,22 @@ class PenalizedDraw(AcquisitionFunction):
         for draw in self.constraints:
             value = value - self.rho * torch.relu(draw(points))
         return value
+
+
+def drawn_values(
+    model: Model, X: Float[Tensor, "m d"], n: int, seed: int
+) -> Float[Tensor, "n m"]:
+    """The values at X of n such acquisitions, without gradients."""
+    sample_shape = torch.Size([n])
+    with torch.no_grad(), manual_seed(seed):
+        objective, *constraints = [
+            draw_matheron_paths(output, sample_shape=sample_shape)(X)
+            for output in outputs_of(model)
+        ]
+    value: Tensor = -objective
+    for c in constraints:
+        value = value - _PENALTY * torch.relu(c)
+    return value
 
 
 def _path(model: Model, generator: torch.Generator) -> Draw:

@@ -19,7 +19,7 @@ from botorch.models.model import Model
 from jaxtyping import Float
 from torch import Tensor
 
-from wideopt.acquisition.draws import PenalizedDraw
+from wideopt.acquisition.draws import drawn_values
 from wideopt.acquisition.information import (
     KnowledgeGradient,
     LogOfPositive,
@@ -135,9 +135,6 @@ def _minimizers(
     model: Model, A: Float[Tensor, "m d"], generator: torch.Generator
 ) -> Float[Tensor, "s d"]:
     """Minimizers over A of draws of the objective, where drawn constraints hold."""
-    with torch.no_grad(), quiet():
-        best = [
-            int(PenalizedDraw.of(model, seed_from(generator))(A[:, None, :]).argmax())
-            for _ in range(_N_MINIMIZERS)
-        ]
-    return A[best]
+    with quiet():
+        values = drawn_values(model, A, _N_MINIMIZERS, seed_from(generator))
+    return A[values.argmax(dim=1)]

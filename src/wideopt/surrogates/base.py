@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from botorch.exceptions.warnings import BotorchWarning
 from botorch.models.model import Model, ModelList
@@ -19,6 +19,7 @@ __all__ = ["Hyper", "Surrogate", "outputs_of", "quiet"]
 Hyper: TypeAlias = "dict[str, Any]"  # hyper-parameters, as JSON
 
 
+@runtime_checkable
 class Surrogate(Protocol):
     """A frozen recipe; `fit` learns hyper-parameters, `restore` takes them as given."""
 
