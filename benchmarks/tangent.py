@@ -1,6 +1,6 @@
 """The tangent engine measured: speed of a suggestion, large data, model quality.
 
-    python benchmarks/tangent.py [speed] [large] [quality]
+    python benchmarks/tangent.py [large] [speed] [quality]
 
 speed    one suggestion = take in one observation + score 10,000 candidates, d = 6,
          m = 512, against (a) the papers' dense form, a p x p inverse grown by
@@ -259,7 +259,8 @@ def _compare(name: str, n: int, seed: int) -> dict[str, list[float]]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parts = {"speed": speed, "large": large, "quality": quality}
+    # large first: its peak memory must not be that of the dense form
+    parts = {"large": large, "speed": speed, "quality": quality}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[*parts, []])
     args = parser.parse_args(argv)

@@ -4,15 +4,11 @@ Hutter, Hoos and Leyton-Brown (2011), SMAC, in the setting of this library: a fo
 output with the variance of Hutter et al. (2014), log expected improvement, and a search
 by candidates and local steps, since a forest has no gradients. Constraints multiply the
 value by the probability of feasibility (Gardner et al. 2014).
-
-Of the worse half of the values the forest learns only that they are bad: they are cut
-off at the median. Its variance is large beside a very bad value, and a Gaussian takes
-that for a chance of a very good one; SMAC takes logarithms of costs for this reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -63,7 +59,6 @@ class ForestEI:
         self, data: Dataset, n: int, state: State, generator: torch.Generator
     ) -> tuple[Float[Tensor, "n d"], State]:
         """Grow the forests, then maximize n times, each aware of the others."""
-        data = _capped(data)
         forest = RandomForest(self.n_trees, self.min_split, seed=seed_from(generator))
         base, state = fitted(forest, data, state)
         n_local = self.n_candidates // 2
@@ -75,17 +70,6 @@ class ForestEI:
             return maximize_locally(acqf, data, generator, search)
 
         return one_by_one(data, n, choose), state
-
-
-def _capped(data: Dataset) -> Dataset:
-    """The data with the objective cut off at its median, or that of feasible ones."""
-    y = data.Y[:, 0]
-    cap = y[~data.is_failed].median()
-    if bool(data.is_feasible.any()):  # which may all be on the worse side
-        cap = torch.maximum(cap, y[data.is_feasible].median())
-    Y = data.Y.clone()
-    Y[:, 0] = torch.minimum(y, cap)
-    return replace(data, Y=Y)
 
 
 def _value(objective: Model, data: Dataset) -> AcquisitionFunction:

@@ -1,6 +1,6 @@
 """Neural-BO: Thompson sampling on the posterior of a wide network.
 
-Phan-Trong, Tran, Gupta (2023), Algorithm 1. Here the posterior is that of the tangent
+Phan-Trong, Tran-The and Gupta (2023), Algorithm 1. Here the posterior is that of the tangent
 surrogate, tuned by evidence; a draw is one joint function (Matheron's rule), minimized
 by gradient rather than over a grid; and an ask after one tell extends the factor.
 
