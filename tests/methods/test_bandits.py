@@ -111,7 +111,7 @@ def test_kernel_belief_in_closed_form():
 def test_draws_have_the_moments_of_the_belief(belief):
     believed = belief.of(Arms.of(dataset()), 0.3)
     generator = torch.Generator().manual_seed(0)
-    draws = torch.stack([believed.deviation(generator) for _ in range(4000)])
+    draws = torch.stack([believed.deviation(generator) for _ in range(2000)])
     assert draws.mean(dim=0).abs().max() < 0.1
     assert torch.allclose(draws.std(dim=0), believed.sigma(), rtol=0.1, atol=0.02)
 

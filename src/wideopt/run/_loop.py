@@ -132,11 +132,13 @@ class Run:
                 if not done:
                     self._say("timeout reached with evaluations still running")
                     return
-                for future in done:
+                is_enough = False
+                for future in done:  # all of them: what is finished is never lost
                     self._tell(*running.pop(future), _outcome(future))
-                    if self._wants_stop(callbacks):
-                        self._say("stopped by a callback")
-                        return
+                    is_enough = self._wants_stop(callbacks) or is_enough
+                if is_enough:
+                    self._say("stopped by a callback")
+                    return
         finally:
             for future in running:
                 future.cancel()
