@@ -1,8 +1,9 @@
 """Neural-BO: Thompson sampling on the posterior of a wide network.
 
-Phan-Trong, Tran-The and Gupta (2023), Algorithm 1. Here the posterior is that of the tangent
-surrogate, tuned by evidence; a draw is one joint function (Matheron's rule), minimized
-by gradient rather than over a grid; and an ask after one tell extends the factor.
+Phan-Trong, Tran-The and Gupta (2023), Algorithm 1. Here the posterior is that of the
+tangent surrogate, tuned by evidence; a draw is one joint function (Matheron's rule),
+minimized by gradient rather than over a grid; and an ask after one tell extends the
+factor.
 
 Notation: f̃ = m + ν (draw - m), m the posterior mean; the next point minimizes f̃, with
 constraints where the drawn constraints hold.
