@@ -37,7 +37,7 @@ from wideopt.surrogates.gp import GaussianProcess
 
 __all__ = ["Turbo"]
 
-_MAX_CANDIDATES = 2000  # the paper's 5000 are no better, and cost more
+_MAX_CANDIDATES = 2000  # the paper takes up to 5000; these cost less
 _SAME = 1e-9
 
 
