@@ -84,7 +84,7 @@ class Contender:
         known = [*summaries(), *(f"peer:{name}" for name in PEERS)]
         if self.name not in known:
             raise InputError(
-                f"There is no method {self.name!r}; {nearest(self.name, known)}."
+                f"There is no method {self.name!r}; {nearest(self.name, known)}"
             )
 
     @property

@@ -69,7 +69,7 @@ class Suite:
         if name not in names:
             raise InputError(
                 f"Suite {self.name} has no task {name!r} in this size; "
-                f"{nearest(name, list(names))}."
+                f"{nearest(name, list(names))}"
             )
         return self.make(name, is_smoke)
 
@@ -94,5 +94,5 @@ def get(name: str) -> Suite:
     """The suite of a name."""
     known = every_suite()
     if name not in known:
-        raise InputError(f"There is no suite {name!r}; {nearest(name, list(known))}.")
+        raise InputError(f"There is no suite {name!r}; {nearest(name, list(known))}")
     return known[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,12 +26,20 @@ app.add_typer(bench)
 
 
 def main() -> None:
-    """Entry point: errors of ours are one line on standard error, exit code 1."""
+    """Entry point: what we have to say is one line each on standard error.
+
+    Errors of ours end the program with exit code 1.
+    """
+    warnings.showwarning = _show_warning
     try:
         app()
     except WideoptError as error:
         print(f"wideopt: {error}", file=sys.stderr)
         sys.exit(1)
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    print(f"wideopt: warning: {message}", file=sys.stderr)
 
 
 def _show_version(is_wanted: bool) -> bool:

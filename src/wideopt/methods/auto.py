@@ -1,4 +1,4 @@
-"""The default: chooses a method for the problem and says why."""
+"""The default: chooses a method for the problem."""
 
 from __future__ import annotations
 

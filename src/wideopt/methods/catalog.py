@@ -89,16 +89,18 @@ def summaries() -> dict[str, str]:
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """The known words closest to a misspelled one, as a phrase for a message."""
+    """The known words closest to a misspelled one, as the end of a message."""
     close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
-    return "did you mean " + " or ".join(close) if close else "use " + ", ".join(known)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"use {', '.join(known)}."
 
 
 def create(name: str, options: dict[str, Any] | None = None) -> Any:
     """The method of a name with its options; an error names what is unknown."""
     if name not in _CATALOG:
         raise InputError(
-            f"There is no method {name!r}; {nearest(str(name), list(_CATALOG))}."
+            f"There is no method {name!r}; {nearest(str(name), list(_CATALOG))}"
         )
     entry = _CATALOG[name]
     module, _, cls_name = entry.path.partition(":")
@@ -110,6 +112,6 @@ def create(name: str, options: dict[str, Any] | None = None) -> Any:
         if option not in legal:
             known = [*COMMON_OPTIONS, *legal]
             raise InputError(
-                f"Method {name} has no option {option!r}; {nearest(option, known)}."
+                f"Method {name} has no option {option!r}; {nearest(option, known)}"
             )
     return cls(**preset, **own)
