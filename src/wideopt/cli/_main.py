@@ -30,7 +30,7 @@ def main() -> None:
 
     Errors of ours end the program with exit code 1.
     """
-    warnings.showwarning = _show_warning
+    warnings.formatwarning = _format_warning
     try:
         app()
     except WideoptError as error:
@@ -38,8 +38,8 @@ def main() -> None:
         sys.exit(1)
 
 
-def _show_warning(message: Warning | str, *_: object) -> None:
-    print(f"wideopt: warning: {message}", file=sys.stderr)
+def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
+    return f"wideopt: warning: {message}\n"
 
 
 def _show_version(is_wanted: bool) -> bool:
