@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from botorch.exceptions.errors import UnsupportedError
 from botorch.models.model import Model
 from jaxtyping import Float
 from numpy.typing import NDArray
@@ -220,4 +221,4 @@ class ForestModel(MomentModel):
         self, X: Tensor, Y: Tensor, **kwargs: Any
     ) -> MomentModel:
         """Not for forests: fit again with `RandomForest`."""
-        raise NotImplementedError("A forest cannot be conditioned; fit it again.")
+        raise UnsupportedError("A forest cannot be conditioned; fit it again.")

@@ -71,4 +71,4 @@ class Smac:
 
 
 def _never(config: Any, seed: int = 0) -> float:
-    raise NotImplementedError("SMAC is asked and told; it evaluates nothing itself.")
+    raise RuntimeError("SMAC is asked and told; it evaluates nothing itself.")
