@@ -221,4 +221,5 @@ class ForestModel(MomentModel):
         self, X: Tensor, Y: Tensor, **kwargs: Any
     ) -> MomentModel:
         """Not for forests: fit again with `RandomForest`."""
+        del X, Y, kwargs
         raise UnsupportedError("A forest cannot be conditioned; fit it again.")
