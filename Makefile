@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test test-all lint docs bench clean
+.PHONY: run test test-all lint docs bench wordnet clean
 
 run: .venv/.core
 	$(BIN)/python examples/gas_transmission.py
@@ -24,7 +24,11 @@ docs: .venv/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/ask_time.py
+	$(BIN)/python benchmarks/ask_time.py --methods random gp-ei neural-bo --n 100 500 --dim 10
+
+# The corpus of the suite `documents`; its tests are skipped where it is absent.
+wordnet:
+	@test -e /usr/share/wordnet/data.noun || .ci/install_wordnet
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -37,7 +37,7 @@ def smoke():
 def make_run():
     """A run with given true values."""
 
-    def make(Y, C=None, *, method="m", seed=0, n_evals=None, optimum=0.0, n_init=0):
+    def make(Y, C=None, *, method="m", seed=0, n_evals=None, optimum=0.0, **more):
         Y = np.array(Y, dtype=float)
         C = np.zeros((len(Y), 0)) if C is None else np.array(C, dtype=float)
         return Run(
@@ -46,7 +46,7 @@ def make_run():
             seed=seed,
             status="complete",
             n_evals=n_evals or len(Y),
-            n_init=n_init,
+            n_init=more.pop("n_init", 0),
             optimum=optimum,
             objective_range=10.0,
             Y=Y,
@@ -54,6 +54,7 @@ def make_run():
             suggest_cpu=np.arange(len(Y), dtype=float),
             memory_mb=100.0,
             info={"task": {"space": {"parameters": [0, 1]}}},
+            **more,
         )
 
     return make

@@ -44,6 +44,7 @@ class Run:
     suggest_cpu: Curve  # n: CPU seconds in ask and in tell
     memory_mb: float
     info: Record  # the record without its trajectory
+    X: tuple[Any, ...] = ()  # n: the values of each config, in order
 
     @classmethod
     def of(cls, record: Record) -> Run:
@@ -65,6 +66,7 @@ class Run:
             suggest_cpu=ask + tell,
             memory_mb=record["memory_mb"]["peak"] or np.nan,
             info={key: v for key, v in record.items() if key != "trajectory"},
+            X=tuple(columns["x"]),
         )
 
     @property

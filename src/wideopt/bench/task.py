@@ -7,10 +7,11 @@ deviation by the scale of each output over a fixed Sobol sample of the box.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ __all__ = [
     "from_problem",
     "parse_noise",
 ]
+
+Outputs: TypeAlias = Callable[[Any], "tuple[float, Sequence[float]]"]
 
 _N_SAMPLE = 4096  # Sobol points that measure the scale of a function
 
@@ -116,17 +119,20 @@ class Task:
         n_init: size of the initial design; by default what `Optimizer` chooses.
         scales: scale of each output; needed for noise and for scaled regret.
         noise: the rule of the noise, or None.
+        outputs_of_seed: maps a seed to its own `outputs`, where seeds differ in more
+            than chance, as folds of data do.
     """
 
     name: str
     space: Space
     n_evals: int
-    outputs: Callable[[Any], tuple[float, Sequence[float]]]
+    outputs: Outputs
     n_constraints: int = 0
     optimum: float | None = None
     n_init: int | None = None
     scales: Scales | None = None
     noise: Noise | None = None
+    outputs_of_seed: Callable[[int], Outputs] | None = None
 
     def __post_init__(self) -> None:
         if self.noise is not None and self.scales is None:
@@ -136,6 +142,12 @@ class Task:
                 f"Task {self.name!r} has n_init={self.n_init}, which must be at least "
                 f"1 and below n_evals={self.n_evals}."
             )
+
+    def seeded(self, seed: int) -> Task:
+        """The task as a run with this seed meets it."""
+        if self.outputs_of_seed is None:
+            return self
+        return replace(self, outputs=self.outputs_of_seed(seed))
 
     def truth(self, x: Any) -> tuple[float, list[float]]:
         """Objective and constraints without noise."""
@@ -176,7 +188,7 @@ class Task:
             noise = {"rule": self.noise.label, "sds": sds}
         return {
             "name": self.name,
-            "space": self.space.to_json(),
+            "space": _space_form(self.space),
             "n_evals": self.n_evals,
             "n_init": self.n_init,
             "n_constraints": self.n_constraints,
@@ -184,6 +196,15 @@ class Task:
             "objective_range": None if self.scales is None else self.scales.ranges[0],
             "noise": noise,
         }
+
+
+def _space_form(space: Space) -> dict[str, Any]:
+    """The space in JSON; of candidates, which may be many, shape and hash."""
+    if space.candidates is None:
+        return space.to_json()
+    rows = space.candidates.rows
+    digest = hashlib.sha256(rows.tobytes()).hexdigest()
+    return {"candidates": list(rows.shape), "sha256": digest[:16]}
 
 
 def from_problem(

@@ -1,0 +1,1 @@
+"""Black boxes of the papers' applications; the suites make tasks of them."""
