@@ -35,6 +35,7 @@ from wideopt.numerics.scales import require_float64
 __all__ = ["EvidenceFit", "fit_evidence", "inflation", "log_joint"]
 
 _NUGGET = 2e-10  # of the mean of K's diagonal, as in `posterior`
+_N_HEAT = 10  # steps that every start may climb before the best is chosen
 _CAUTION = 10  # pseudo-observations that say the model is calibrated
 
 
@@ -61,9 +62,10 @@ def fit_evidence(
 ) -> EvidenceFit:
     """Maximize log p(Y, ψ) for every output, from every start, and keep the best.
 
-    `kernel` gives the architecture (and weights); its own scales are ignored. The
-    result is never worse than any start. Further restarts are drawn from the prior
-    with `generator`.
+    All starts climb for a few steps; the best of each output then goes on. `kernel`
+    gives the architecture (and weights); its own scales are ignored. The result is
+    never worse than any start. Further restarts are drawn from the prior with
+    `generator`.
     """
     prior = Prior() if prior is None else prior
     _check(X, Y, n_restarts, generator)
@@ -74,18 +76,18 @@ def fit_evidence(
     n_outputs = len(starts[0])
     starts += _random_starts(prior, d, n_outputs, n_restarts, generator)
     problem = _Problem.of(kernel, X[rows].detach(), Y[..., rows].detach(), prior)
-    best = minimize_each(
-        problem,
-        torch.cat(starts),
-        bounds=prior.bounds(d),
-        max_iterations=max_iterations,
-    )
-    winner = best.f.reshape(len(starts), n_outputs).argmin(0)
+    box = prior.bounds(d)
+    n_first = min(_N_HEAT, max_iterations)
+    heat = minimize_each(problem, torch.cat(starts), bounds=box, max_iterations=n_first)
+    winner = heat.f.reshape(len(starts), n_outputs).argmin(0)
     picked = winner * n_outputs + torch.arange(n_outputs)
+    best = minimize_each(
+        problem, heat.x[picked], bounds=box, max_iterations=max_iterations - n_first
+    )
     return EvidenceFit(
-        Hyper.from_vector(best.x[picked].reshape(*batch, d + 3)),
-        -best.f[picked].reshape(batch),
-        best.n_iterations[picked].reshape(batch),
+        Hyper.from_vector(best.x.reshape(*batch, d + 3)),
+        -best.f.reshape(batch),
+        (heat.n_iterations[picked] + best.n_iterations).reshape(batch),
     )
 
 

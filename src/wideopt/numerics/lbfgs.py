@@ -7,13 +7,13 @@ Notation:
     x (b, k)   b independent problems in k variables; f (b,), g (b, k) value, gradient
     s, y       steps and gradient differences of past iterations, ρ = 1/sᵀy (0: skipped)
 
-Each problem has its own step length, memory and convergence: the problems are one
-batch only so that one evaluation serves them all. Finished problems are left out.
+Each problem has its own step length, memory and convergence, and goes at its own pace:
+while one shortens its step, another takes its next one, so that every evaluation serves
+all problems that are still at work.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -71,25 +71,29 @@ def minimize_each(
     x0 = x0.detach().clamp(*box)
     b = len(x0)
     now = _evaluated(fun, x0, torch.arange(b, device=x0.device))
-    memory = _Memory(deque(maxlen=_MEMORY))
+    memory = _Memory.empty(x0)
     is_active = torch.isfinite(now.f)
     n_iterations = torch.zeros(b, dtype=torch.long, device=x0.device)
     is_fresh = torch.ones_like(is_active)  # no curvature known: steepest descent
-    for _ in range(max_iterations):
-        if not is_active.any():
-            break
-        p, step = _direction(now, memory, is_fresh, box)
-        new, is_moved = _line_search(fun, now, p, step, is_active, box)
-        gain = now.f - new.f
-        is_small = gain <= tolerance * now.f.abs().clamp_min(floor)
-        # a failed step gets one more chance, from the gradient alone
-        is_failed = is_active & ~is_moved
+    course = _course(now, memory, is_fresh, box)
+    while bool((is_active & (n_iterations < max_iterations)).any()):
+        is_going = is_active & (n_iterations < max_iterations)
+        new, course, is_moved = _tried(fun, now, course, is_going, box)
+        least = tolerance * now.f.abs().clamp_min(floor)
+        is_hopeless = (course.n_tries >= _MAX_HALVINGS) | (course.hope <= 0.1 * least)
+        is_failed = is_going & ~is_moved & is_hopeless
+        is_small = now.f - new.f <= least
+        # a failed search gets one more chance, from the gradient alone
         is_active = is_active & ~(is_moved & is_small) & ~(is_failed & is_fresh)
-        memory.add(new, now, is_moved, is_failed)
+        memory = memory.extended(new, now, is_moved, is_failed)
         is_fresh = ~is_moved & (is_fresh | is_failed)
         n_iterations += is_moved
         now = new
-    return Minimum(now.x, now.f, n_iterations, ~is_active & torch.isfinite(now.f))
+        course = course.turned(
+            _course(now, memory, is_fresh, box), is_moved | is_failed
+        )
+    is_converged = ~is_active & torch.isfinite(now.f)
+    return Minimum(now.x, now.f, n_iterations, is_converged)
 
 
 def _unbounded(x: Float[Tensor, "b k"]) -> Box:
@@ -108,41 +112,82 @@ def _evaluated(
 
 @dataclass(frozen=True)
 class _Memory:
-    pairs: deque[tuple[Tensor, Tensor, Tensor]]  # s, y, ρ
+    """The last steps of each problem, oldest first; ρ = 0 where there is none."""
 
-    def add(self, new: _Point, old: _Point, is_moved: Tensor, is_reset: Tensor) -> None:
+    s: Float[Tensor, "m b k"]
+    y: Float[Tensor, "m b k"]
+    rho: Float[Tensor, "m b"]
+
+    @classmethod
+    def empty(cls, x: Float[Tensor, "b k"]) -> _Memory:
+        none = x.new_zeros(_MEMORY, *x.shape)
+        return cls(none, none, none[..., 0])
+
+    def extended(
+        self, new: _Point, old: _Point, is_moved: Tensor, is_reset: Tensor
+    ) -> _Memory:
+        """With the step of each problem that moved; none where it is reset."""
         s, y = new.x - old.x, new.g - old.g
         sy = (s * y).sum(-1)
         is_curved = is_moved & (sy > 1e-10 * s.norm(dim=-1) * y.norm(dim=-1))
-        rho = torch.where(is_curved, 1.0 / torch.where(is_curved, sy, 1.0), 0.0)
-        for i, (s_i, y_i, rho_i) in enumerate(self.pairs):
-            self.pairs[i] = (s_i, y_i, torch.where(is_reset, 0.0, rho_i))
-        self.pairs.append((s, y, rho))
+        rho = 1.0 / torch.where(is_curved, sy, 1.0)
+        at = is_curved[:, None]
+        return _Memory(
+            torch.where(at, torch.cat([self.s[1:], s[None]]), self.s),
+            torch.where(at, torch.cat([self.y[1:], y[None]]), self.y),
+            torch.where(
+                is_reset,
+                0.0,
+                torch.where(is_curved, torch.cat([self.rho[1:], rho[None]]), self.rho),
+            ),
+        )
 
     def inverse_hessian_times(self, q: Float[Tensor, "b k"]) -> Float[Tensor, "b k"]:
         """Return H q by the two-loop recursion; pairs with ρ = 0 play no part."""
-        steps = []
-        gamma = torch.zeros_like(q[:, 0])
-        for s, y, rho in reversed(self.pairs):
+        alphas = []
+        pairs = list(zip(self.s, self.y, self.rho, strict=True))
+        for s, y, rho in reversed(pairs):
             alpha = rho * (s * q).sum(-1)
             q = q - alpha[:, None] * y
-            steps.append(alpha)
-            newest = (rho > 0) & (gamma == 0)
-            yy = y.square().sum(-1)
-            gamma = torch.where(newest, 1.0 / (rho * yy).clamp_min(1e-300), gamma)
-        q = torch.where(gamma > 0, gamma, 1.0)[:, None] * q
-        for (s, y, rho), alpha in zip(self.pairs, reversed(steps), strict=True):
+            alphas.append(alpha)
+        rho, yy = self.rho[-1], self.y[-1].square().sum(-1)
+        gamma = 1.0 / torch.where(rho > 0, rho * yy, 1.0).clamp_min(1e-300)
+        q = gamma[:, None] * q
+        for (s, y, rho), alpha in zip(pairs, reversed(alphas), strict=True):
             beta = rho * (y * q).sum(-1)
             q = q + (alpha - beta)[:, None] * s
         return q
 
 
-def _direction(
+@dataclass(frozen=True)
+class _Course:
+    """Where each problem is heading.
+
+    Direction, step length, steps tried in vain, and what the last one should have
+    gained by the slope.
+    """
+
+    p: Float[Tensor, "b k"]
+    step: Float[Tensor, " b"]
+    n_tries: Int[Tensor, " b"]
+    hope: Float[Tensor, " b"]
+
+    def turned(self, other: _Course, is_turned: Bool[Tensor, " b"]) -> _Course:
+        """The other course where a problem turns."""
+        return _Course(
+            torch.where(is_turned[:, None], other.p, self.p),
+            torch.where(is_turned, other.step, self.step),
+            torch.where(is_turned, other.n_tries, self.n_tries),
+            torch.where(is_turned, other.hope, self.hope),
+        )
+
+
+def _course(
     now: _Point,
     memory: _Memory,
     is_fresh: Bool[Tensor, " b"],
     box: Box,
-) -> tuple[Float[Tensor, "b k"], Float[Tensor, " b"]]:
+) -> _Course:
     """Return the descent direction and first step length of every problem."""
     low, high = box
     is_free = ~(((now.x <= low) & (now.g > 0)) | ((now.x >= high) & (now.g < 0)))
@@ -151,37 +196,37 @@ def _direction(
     size = g.norm(dim=-1)
     is_poor = is_fresh | ~((p * g).sum(-1) < -1e-12 * size * p.norm(dim=-1))
     step = torch.where(is_poor, 1.0 / size.clamp_min(1.0), 1.0)
-    return torch.where(is_poor[:, None], -g, p), step
+    n_tries = torch.zeros_like(is_fresh, dtype=torch.long)
+    hope = torch.full_like(step, torch.inf)
+    return _Course(torch.where(is_poor[:, None], -g, p), step, n_tries, hope)
 
 
-def _line_search(
+def _tried(
     fun: Objective,
     now: _Point,
-    p: Float[Tensor, "b k"],
-    step: Float[Tensor, " b"],
-    is_active: Bool[Tensor, " b"],
+    course: _Course,
+    is_going: Bool[Tensor, " b"],
     box: Box,
-) -> tuple[_Point, Bool[Tensor, " b"]]:
-    """Backtrack each active problem until it gains enough (or gives up)."""
-    x, f, g = now.x.clone(), now.f.clone(), now.g.clone()
-    pending = is_active.nonzero().squeeze(-1)
-    is_moved = torch.zeros_like(is_active)
-    for _ in range(_MAX_HALVINGS):
-        old = now.x[pending]
-        tried = torch.clamp(old + step[pending, None] * p[pending], *box)
-        new = _evaluated(fun, tried, pending)
-        slope = (now.g[pending] * (tried - old)).sum(-1)
-        is_enough = (new.f < now.f[pending]) & (
-            new.f <= now.f[pending] + _ARMIJO * slope
-        )
-        done = pending[is_enough]
-        x[done], f[done], g[done] = (v[is_enough] for v in (new.x, new.f, new.g))
-        is_moved[done] = True
-        rise = (new.f - now.f[pending] - slope)[~is_enough]
-        pending, slope = pending[~is_enough], slope[~is_enough]
-        if len(pending) == 0:
-            break
-        # minimum of the parabola through both values and the slope
-        ratio = torch.nan_to_num(-0.5 * slope / rise, nan=0.1)
-        step[pending] = step[pending] * ratio.clamp(0.1, 0.5)
-    return _Point(x, f, g), is_moved
+) -> tuple[_Point, _Course, Bool[Tensor, " b"]]:
+    """One step of each problem at work: taken if it gains enough, else shortened."""
+    at = is_going.nonzero().squeeze(-1)
+    old = _Point(now.x[at], now.f[at], now.g[at])
+    x = torch.clamp(old.x + course.step[at, None] * course.p[at], *box)
+    new = _evaluated(fun, x, at)
+    slope = (old.g * (x - old.x)).sum(-1)
+    is_enough = (new.f < old.f) & (new.f <= old.f + _ARMIJO * slope)
+    done = at[is_enough]
+    moved = _Point(now.x.clone(), now.f.clone(), now.g.clone())
+    moved.x[done], moved.f[done] = new.x[is_enough], new.f[is_enough]
+    moved.g[done] = new.g[is_enough]
+    is_moved = torch.zeros_like(is_going)
+    is_moved[done] = True
+    # minimum of the parabola through both values and the slope
+    ratio = torch.nan_to_num(-0.5 * slope / (new.f - old.f - slope), nan=0.1)
+    step, n_tries, hope = (
+        v.clone() for v in (course.step, course.n_tries, course.hope)
+    )
+    step[at] = course.step[at] * ratio.clamp(0.1, 0.5)
+    n_tries[at] += 1
+    hope = course.hope.index_copy(0, at, -slope)
+    return moved, _Course(course.p, step, n_tries, hope), is_moved
