@@ -22,9 +22,10 @@ from wideopt.search.design import seed_from
 from wideopt.search.mixed import improve_mixed, real_dims
 from wideopt.surrogates.base import quiet
 
-__all__ = ["Search", "maximize"]
+__all__ = ["Search", "best_new", "climb", "maximize", "score"]
 
 _SAME = 1e-9  # points closer than this in every coordinate are the same point
+_CHUNK = 256  # points scored at a time: wide draws of more would leave the cache
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,10 @@ def maximize(
     with quiet():
         values = score(acqf, X)
         starts = X[values.argsort(descending=True, stable=True)[: search.n_restarts]]
-        climbed = _climb(acqf, data, starts, search, generator)
+        climbed = climb(acqf, data, starts, search, generator)
         if not data.space.is_continuous:
             climbed = improve_mixed(acqf, data, snapped(data.space, climbed))
-            climbed = _climb(acqf, data, climbed, search, generator)
+            climbed = climb(acqf, data, climbed, search, generator)
         climbed = snapped(data.space, climbed)
         pool = torch.cat([climbed, X])
         values = torch.cat([score(acqf, climbed), values])
@@ -70,7 +71,7 @@ def maximize(
 def score(acqf: AcquisitionFunction, X: Float[Tensor, "n d"]) -> Float[Tensor, " n"]:
     """Acquisition values of points, without gradients; NaN counts as worst."""
     with torch.no_grad():
-        values = torch.cat([acqf(chunk.unsqueeze(-2)) for chunk in X.split(2048)])
+        values = torch.cat([acqf(chunk.unsqueeze(-2)) for chunk in X.split(_CHUNK)])
     return values.nan_to_num(nan=-torch.inf)
 
 
@@ -86,7 +87,7 @@ def best_new(
     return pool[order[0]]
 
 
-def _climb(
+def climb(
     acqf: AcquisitionFunction,
     data: Dataset,
     starts: Float[Tensor, "r d"],

@@ -1,0 +1,118 @@
+"""Lower confidence bounds of unknown constraints: where a point may be feasible.
+
+Neural-CBO, Phan-Trong, Tran and Gupta (2025), Algorithm 1; CONFIG, Xu et al. (2023).
+
+Notation: u_i, σ_i posterior mean and deviation of constraint i, β confidence factor.
+
+    LCB_i(x) = u_i(x) - β σ_i(x);   excess(x) = Σ_i max(LCB_i(x), 0)
+
+The excess is zero where every constraint may hold; where it is positive everywhere, no
+feasible point is left at this confidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
+from botorch.models.model import Model, ModelList
+from jaxtyping import Float
+from torch import Tensor
+
+from wideopt.surrogates.base import outputs_of
+
+__all__ = [
+    "LowerBounds",
+    "NegativeBound",
+    "NegativeExcess",
+    "NegativeNeed",
+    "constraint_bounds",
+]
+
+
+@dataclass(frozen=True)
+class LowerBounds:
+    """LCB of every constraint as one function; of no constraint, if there are none.
+
+    Attributes:
+        models: of the constraints; several outputs of one model are bounded at once.
+        beta: β; a negative one gives upper bounds, where a point is feasible for sure.
+    """
+
+    models: Sequence[Model]
+    beta: float
+
+    def __call__(self, X: Float[Tensor, "... d"]) -> Float[Tensor, "... k"]:
+        """The bounds at each point, with gradients."""
+        if not self.models:
+            return X[..., :0]
+        return torch.cat([_bound(m, X, self.beta) for m in self.models], dim=-1)
+
+    def needed(self, X: Float[Tensor, "... d"]) -> Float[Tensor, "..."]:
+        """The least β at which each point is within its bounds: max u_i / σ_i."""
+        means = replace(self, beta=0.0)(X)
+        sigmas = means - replace(self, beta=1.0)(X)
+        return (means / sigmas.clamp_min(1e-12)).amax(dim=-1)
+
+    def excess(self, X: Float[Tensor, "... d"]) -> Float[Tensor, "..."]:
+        """Σ max(LCB, 0)."""
+        return torch.relu(self(X)).sum(dim=-1)
+
+
+def constraint_bounds(model: Model, beta: float) -> LowerBounds:
+    """The bounds of all outputs of a model but the first, which is the objective."""
+    if isinstance(model, ModelList):
+        return LowerBounds(outputs_of(model)[1:], beta)
+    if model.num_outputs == 1:
+        return LowerBounds([], beta)
+    rest = model.subset_output(list(range(1, model.num_outputs)))
+    return LowerBounds([rest], beta)
+
+
+def _bound(model: Model, X: Tensor, beta: float) -> Float[Tensor, "... k"]:
+    posterior: Any = model.posterior(X.unsqueeze(-2))
+    mean = posterior.mean.squeeze(-2)
+    if beta == 0.0:
+        return mean
+    sigma = posterior.variance.clamp_min(1e-20).sqrt().squeeze(-2)
+    bound: Tensor = mean - beta * sigma
+    return bound
+
+
+class NegativeBound(AcquisitionFunction):
+    """-(μ - β σ) of the objective: the optimism of UCB, for minimization."""
+
+    def __init__(self, model: Model, beta: float) -> None:
+        super().__init__(model=model)
+        self.beta = beta
+
+    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
+        """The value at X."""
+        return -_bound(self.model, X.squeeze(-2), self.beta).squeeze(-1)
+
+
+class NegativeNeed(AcquisitionFunction):
+    """-max u_i / σ_i: how likely the least likely constraint holds, as a quantile."""
+
+    def __init__(self, bounds: LowerBounds) -> None:
+        super().__init__(model=bounds.models[0])
+        self.bounds = bounds
+
+    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
+        """The value at X."""
+        return -self.bounds.needed(X.squeeze(-2))
+
+
+class NegativeExcess(AcquisitionFunction):
+    """-Σ max(LCB, 0): what to climb while no point is known to fulfill all bounds."""
+
+    def __init__(self, bounds: LowerBounds) -> None:
+        super().__init__(model=bounds.models[0])
+        self.bounds = bounds
+
+    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
+        """The value at X."""
+        return -self.bounds.excess(X.squeeze(-2))

@@ -1,0 +1,236 @@
+"""Neural-CBO: expected improvement where wide networks hold the constraints possible.
+
+Phan-Trong, Tran and Gupta (2025), Algorithm 1: objective and constraints have a network
+each, and the next point maximizes EI where LCB_i(x) = u_i(x) - β σ_i(x) <= 0 for all i.
+By default the networks are tangent surrogates tuned by evidence, all in one batch; EI
+is a logarithm; the search goes on by gradient under the bounds. `faithful` is the
+algorithm as printed (see `FaithfulNeuralCBO`).
+
+With a constant β > 0 every point on the edge of the region is more likely infeasible
+than not, and where the optimum lies on that edge, as it mostly does, hardly a feasible
+point is ever evaluated. So β is drawn anew for every point, N(0, 2²) by default: now
+beyond the edge, now within it. Further:
+
+- no point is within the bounds: β grows to the least value that leaves one;
+- no feasible point is known: the probability of feasibility is maximized;
+- β must exceed `confidence` before that: the message says that no point looks feasible.
+
+Notation: u_i, σ_i mean and deviation of constraint i, γ information gain; the least β
+at which a point is within its bounds is max_i u_i/σ_i. Lemma 3.5:
+
+    β = B + R √(γ + 2 + 2 log(1/δ))
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from botorch.acquisition.analytic import (
+    LogExpectedImprovement,
+    LogProbabilityOfFeasibility,
+)
+from botorch.models.model import Model, ModelList
+from jaxtyping import Float
+from torch import Tensor
+
+from wideopt.acquisition.bounds import LowerBounds, NegativeNeed, constraint_bounds
+from wideopt.data.dataset import Dataset
+from wideopt.exceptions import InputError
+from wideopt.methods.base import (
+    ModelCache,
+    State,
+    check_counts,
+    fitted,
+    hallucinated,
+    incumbent,
+    one_by_one,
+)
+from wideopt.methods.faithful_neural_cbo import FaithfulNeuralCBO
+from wideopt.search.candidates import candidates
+from wideopt.search.maximize import Search, climb, maximize, score
+from wideopt.search.within import maximize_within
+from wideopt.surrogates.base import outputs_of, quiet
+from wideopt.surrogates.tangent import Tangent
+
+__all__ = ["NeuralCBO", "theoretical_beta"]
+
+_SPREAD = 2.0  # deviation of a drawn β; with 1, runs were caught in local optima more
+_MARGIN = 0.1  # added to the least β that leaves a point, so that it leaves a region
+_PAPER_ONLY = ("lr", "width")
+
+
+@dataclass(frozen=True)
+class NeuralCBO:
+    """Expected improvement within the lower bounds of the constraints.
+
+    Attributes:
+        beta: confidence factor β of the bounds: a number, "sampled" from N(0, 2²) for
+            every point, or "theory" for Lemma 3.5; by default sampled, and 0.5 if
+            faithful.
+        B: bound on the norm of each constraint, for "theory"; outputs are standardized.
+        R: deviation of the noise, for "theory"; by default that of the model.
+        delta: probability that the bounds behind "theory" fail.
+        confidence: β beyond which a problem is called infeasible.
+        activation: "auto", "erf", "relu", "sin"; "auto" averages by evidence, and is
+            relu if faithful.
+        depth: hidden layers, if the activation is given; 2 if faithful.
+        n_candidates: points scored; by default 1024, and 10,000 if faithful.
+        n_restarts: searches by gradient, 3 by default; there are none if faithful.
+        faithful: whether to follow the paper to the letter. These are for that only:
+        lr: learning rate α, 0.001 by default.
+        width: hidden units m, 200 by default; the paper has the number of evaluations.
+    """
+
+    beta: float | str | None = None
+    B: float = 1.0
+    R: float | None = None
+    delta: float = 0.1
+    confidence: float = 4.0
+    activation: str = "auto"
+    depth: int | None = None
+    n_candidates: int | None = None
+    n_restarts: int | None = None
+    faithful: bool = False
+    lr: float | None = None
+    width: int | None = None
+    cache: ModelCache = field(
+        default_factory=ModelCache, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        self._check_numbers()
+        counts = ("n_candidates", "n_restarts", "depth", "width")
+        check_counts(self, *(n for n in counts if getattr(self, n) is not None))
+        absent = ("n_restarts",) if self.faithful else _PAPER_ONLY
+        for name in absent:
+            if getattr(self, name) is not None:
+                how = "leave it out" if self.faithful else "set faithful=True"
+                raise InputError(
+                    f"Option {name} means nothing with faithful={self.faithful}; {how}."
+                )
+        if self.faithful:
+            self._paper()
+        else:
+            self._surrogate()
+
+    def _check_numbers(self) -> None:
+        beta = self.beta
+        is_number = isinstance(beta, int | float) and math.isfinite(beta)
+        if beta is not None and not is_number and beta not in ("sampled", "theory"):
+            raise InputError(
+                f"Option beta is a number, 'sampled' or 'theory', but got {beta!r}."
+            )
+        for name in ("B", "R", "confidence"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"Option {name} must be positive, but got {value}.")
+        if not 0 < self.delta < 1:
+            raise InputError(
+                f"Option delta must lie between 0 and 1, but got {self.delta}."
+            )
+
+    def _paper(self) -> FaithfulNeuralCBO:
+        activation = "relu" if self.activation == "auto" else self.activation
+        names = ("depth", "n_candidates", *_PAPER_ONLY)
+        given = {n: v for n in names if (v := getattr(self, n)) is not None}
+        return FaithfulNeuralCBO(activation, **given)
+
+    def _surrogate(self) -> Tangent:
+        return Tangent(activation=self.activation, depth=self.depth or 1)
+
+    def propose(
+        self, data: Dataset, n: int, state: State, generator: torch.Generator
+    ) -> tuple[Float[Tensor, "n d"], State]:
+        """Fit, then choose n points, each aware of the others."""
+        if self.faithful:
+            paper = self._paper()
+            model, state = paper.fitted(data, state, generator, self.cache)
+            beta = 0.5 if self.beta is None else self._beta(model, generator)
+            return paper.chosen(model, data, n, beta, generator), state
+        surrogate = self._surrogate()
+        base, state = fitted(surrogate, data, state, self.cache)
+        needs: list[float] = []
+
+        def choose(data: Dataset) -> Tensor:
+            model = hallucinated(surrogate, data, base, state)
+            point, need = self._chosen(model, data, generator)
+            needs.append(need)
+            return point
+
+        points = one_by_one(data, n, choose)
+        return points, _explained(state, needs[0], self.confidence)
+
+    def _chosen(
+        self, model: Model, data: Dataset, generator: torch.Generator
+    ) -> tuple[Float[Tensor, " d"], float]:
+        """The next point, and the least β that leaves any (-∞ if that is known)."""
+        n_candidates = self.n_candidates or 1024
+        n_local = n_candidates // 2
+        n_restarts = self.n_restarts or 3
+        search = Search(n_candidates - n_local, n_local, n_restarts, 50)
+        bounds = constraint_bounds(model, self._beta(model, generator))
+        objective = outputs_of(model)[0]
+        best = incumbent(objective, data)
+        improvement = LogExpectedImprovement(objective, best_f=best, maximize=False)
+        if not bounds.models:
+            return maximize(improvement, data, generator, search), -math.inf
+        need = _least_need(bounds, data, generator, search)
+        if not bool(data.is_feasible.any()):
+            chances = LogProbabilityOfFeasibility(model, _at_most_zero(model))
+            return maximize(chances, data, generator, search), need
+        bounds = replace(bounds, beta=max(bounds.beta, need + _MARGIN))
+        found = maximize_within(improvement, bounds, data, generator, search)
+        return found.point, -math.inf
+
+    def _beta(self, model: Model, generator: torch.Generator) -> float:
+        if self.beta is None or self.beta == "sampled":
+            z = torch.randn(1, generator=generator, dtype=torch.float64)
+            return _SPREAD * float(z)
+        if self.beta != "theory":
+            return float(self.beta)
+        parts: Any = list(model.models) if isinstance(model, ModelList) else [model]
+        gain = max(float(part.information_gain.max()) for part in parts)
+        noise = max(float(part.noise.max()) for part in parts)
+        R = math.sqrt(noise) if self.R is None else self.R
+        return theoretical_beta(self.B, R, self.delta, gain)
+
+
+def theoretical_beta(B: float, R: float, delta: float, gain: float) -> float:
+    """β = B + R √(γ + 2 + 2 log(1/δ)), Lemma 3.5."""
+    return B + R * math.sqrt(gain + 2.0 - 2.0 * math.log(delta))
+
+
+def _at_most_zero(model: Model) -> dict[int, tuple[float | None, float | None]]:
+    return dict.fromkeys(range(1, model.num_outputs), (None, 0.0))
+
+
+def _least_need(
+    bounds: LowerBounds, data: Dataset, generator: torch.Generator, search: Search
+) -> float:
+    """Min over the space of max_i u_i/σ_i; an upper bound is enough if one is low."""
+    need = NegativeNeed(bounds)
+    X = candidates(data, search.n_global // 4, search.n_local // 4, generator)
+    with quiet():
+        values = score(need, X)
+        if -float(values.max()) <= bounds.beta or bool(data.is_feasible.any()):
+            return -float(values.max())
+        starts = X[values.argsort(descending=True, stable=True)[: search.n_restarts]]
+        climbed = climb(need, data, starts, search, generator)
+        return -max(float(score(need, climbed).max()), float(values.max()))
+
+
+def _explained(state: State, need: float, confidence: float) -> State:
+    """The state with a message, if no point looks feasible; else without."""
+    rest = {k: v for k, v in state.items() if k != "message"}
+    if need <= confidence:
+        return rest
+    return {
+        **rest,
+        "message": (
+            "No point looks feasible: wherever one searches, some constraint is "
+            f"predicted to fail by at least {need:.1f} standard deviations."
+        ),
+    }

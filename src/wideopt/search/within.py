@@ -1,0 +1,192 @@
+"""Maximize an acquisition where the lower bounds of all constraints hold.
+
+Candidates are ordered by excess (Σ max(LCB, 0)) and then by value; from the best few a
+gradient search goes on under the bounds, by sequential quadratic programming (SciPy's
+SLSQP), which follows the edge of the region: that is where constrained optima lie.
+Where no candidate fulfills the bounds, the excess is minimized first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
+from jaxtyping import Float
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from torch import Tensor
+
+from wideopt.acquisition.bounds import LowerBounds, NegativeExcess
+from wideopt.data.dataset import Dataset
+from wideopt.search.candidates import candidates, snapped
+from wideopt.search.maximize import Search, best_new, climb, maximize, score
+from wideopt.search.mixed import improve_mixed, real_dims
+from wideopt.surrogates.base import quiet
+
+__all__ = ["Found", "Pool", "maximize_within"]
+
+_TOLERANCE = 1e-6  # of an excess, in typical magnitudes of the constraints
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The chosen point, and the least excess that the search met."""
+
+    point: Float[Tensor, " d"]
+    excess: float
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the bounds of all constraints can hold at one point."""
+        return self.excess <= _TOLERANCE
+
+
+def maximize_within(
+    acqf: AcquisitionFunction,
+    bounds: LowerBounds,
+    data: Dataset,
+    generator: torch.Generator,
+    search: Search | None = None,
+) -> Found:
+    """The best new legal point within the bounds, or that of least excess."""
+    search = search or Search()
+    if not bounds.models:
+        return Found(maximize(acqf, data, generator, search), 0.0)
+    X = candidates(data, search.n_global, search.n_local, generator)
+    known = torch.cat([data.X, data.X_pending])
+    with quiet():
+        pool = Pool.of(acqf, bounds, X)
+        if not pool.is_within:
+            wider = replace(search, n_restarts=2 * search.n_restarts)
+            goal = NegativeExcess(bounds)
+            eased = climb(goal, data, pool.best(wider), wider, generator)
+            pool = pool.joined(acqf, bounds, snapped(data.space, eased))
+        starts = pool.best(search)
+        if not data.space.is_continuous:
+            starts = improve_mixed(_Ranked(acqf, bounds), data, starts)
+            pool = pool.joined(acqf, bounds, starts)
+        free = real_dims(data.space)
+        if free:
+            ends = [_Climb(acqf, bounds, x, free).end(search.max_iter) for x in starts]
+            pool = pool.joined(acqf, bounds, snapped(data.space, torch.stack(ends)))
+    order = pool.order
+    ranks = -torch.arange(len(order)).to(X)
+    return Found(best_new(pool.X[order], ranks, known), float(pool.excess.min()))
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Points with value and excess."""
+
+    X: Float[Tensor, "n d"]
+    values: Float[Tensor, " n"]
+    excess: Float[Tensor, " n"]
+
+    @classmethod
+    def of(
+        cls, acqf: AcquisitionFunction, bounds: LowerBounds, X: Float[Tensor, "n d"]
+    ) -> Pool:
+        """The points of X, scored."""
+        with torch.no_grad():
+            excess = torch.cat([bounds.excess(chunk) for chunk in X.split(512)])
+        return cls(X, score(acqf, X), excess.nan_to_num(nan=torch.inf))
+
+    def joined(
+        self, acqf: AcquisitionFunction, bounds: LowerBounds, X: Float[Tensor, "m d"]
+    ) -> Pool:
+        """With more points, which come first."""
+        new = Pool.of(acqf, bounds, X)
+        return Pool(
+            torch.cat([new.X, self.X]),
+            torch.cat([new.values, self.values]),
+            torch.cat([new.excess, self.excess]),
+        )
+
+    @property
+    def is_within(self) -> bool:
+        """Whether any point fulfills the bounds."""
+        return bool((self.excess <= _TOLERANCE).any())
+
+    @property
+    def order(self) -> Tensor:
+        """From best to worst: by excess, then by value."""
+        by_value = self.values.argsort(descending=True, stable=True)
+        excess = torch.where(self.excess <= _TOLERANCE, 0.0, self.excess)
+        return by_value[excess[by_value].argsort(stable=True)]
+
+    def best(self, search: Search) -> Float[Tensor, "r d"]:
+        """The points from which to climb."""
+        return self.X[self.order[: search.n_restarts]]
+
+
+class _Ranked(AcquisitionFunction):
+    """The same order as one number, for steps over discrete parameters."""
+
+    def __init__(self, acqf: AcquisitionFunction, bounds: LowerBounds) -> None:
+        super().__init__(model=acqf.model)
+        self.acqf, self.bounds = acqf, bounds
+
+    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
+        value = self.acqf(X).clamp_min(-1e8)
+        excess = self.bounds.excess(X.squeeze(-2))
+        return torch.where(excess <= _TOLERANCE, value, -1e9 * (1.0 + excess))
+
+
+class _Climb:
+    """One climb under the bounds; discrete dimensions stay where they are."""
+
+    def __init__(
+        self,
+        acqf: AcquisitionFunction,
+        bounds: LowerBounds,
+        start: Float[Tensor, " d"],
+        free: list[int],
+    ) -> None:
+        self.acqf, self.bounds, self.start, self.free = acqf, bounds, start, free
+        self.known: dict[bytes, tuple[Vector, NDArray[np.float64]]] = {}
+
+    def end(self, max_iter: int) -> Float[Tensor, " d"]:
+        """Where the climb ends; its start if it goes astray."""
+        x_0 = self.start[self.free].cpu().numpy()
+        scale = max(1.0, float(np.abs(self._at(x_0)[1][0]).max()))
+        found = minimize(
+            lambda x: (self._at(x)[0][0] / scale, self._at(x)[1][0] / scale),
+            x_0,
+            jac=True,
+            bounds=[(0.0, 1.0)] * len(self.free),
+            constraints={
+                "type": "ineq",
+                "fun": lambda x: self._at(x)[0][1:],
+                "jac": lambda x: self._at(x)[1][1:],
+            },
+            method="SLSQP",
+            options={"maxiter": max_iter, "ftol": 1e-8},
+        )
+        return self._point(found.x) if np.isfinite(found.x).all() else self.start
+
+    def _point(self, x: Vector) -> Float[Tensor, " d"]:
+        point = self.start.clone()
+        point[self.free] = torch.from_numpy(np.clip(x, 0.0, 1.0)).to(point)
+        return point
+
+    def _at(self, x: Vector) -> tuple[Vector, NDArray[np.float64]]:
+        """(-value, -LCB_1, ...) and its Jacobian, by one backward pass of copies."""
+        key = x.tobytes()
+        if key not in self.known:
+            point = self._point(x)
+            with torch.no_grad():
+                k = self.bounds(point).shape[-1]
+            copies = point.repeat(k + 1, 1).requires_grad_()
+            value = -self.acqf(copies[:1].unsqueeze(-2))
+            bounds = -self.bounds(copies[1:]).diagonal()
+            both = torch.cat([value, bounds])
+            (slopes,) = torch.autograd.grad(both.sum(), copies)
+            self.known[key] = (
+                np.nan_to_num(both.detach().cpu().numpy(), posinf=1e30, neginf=-1e30),
+                np.nan_to_num(slopes[:, self.free].cpu().numpy()),
+            )
+        return self.known[key]
