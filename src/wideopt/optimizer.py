@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 from dataclasses import replace
@@ -18,6 +17,7 @@ from wideopt.exceptions import InputError
 from wideopt.methods import create
 from wideopt.methods.arms import check_finite
 from wideopt.methods.base import Method, State
+from wideopt.methods.options import check_present, split_options
 from wideopt.numerics.threads import threads_for
 from wideopt.result import Result
 from wideopt.search.candidates import distinct, scattered
@@ -64,10 +64,13 @@ class Optimizer:
             raise InputError(f"Method {method} makes no use of a PDE; leave pde out.")
         self.seed = secrets.randbits(31) if seed is None else _count("seed", seed, 0)
         self.method = method
-        self.options = _json_options(options)
+        self.options, self.object_options = split_options(method, options)
         self.n_init = _count("n_init", self.options.get("n_init", self._n_init()), 1)
         self._device = _device(self.options.get("device", "cpu"))
-        self._method: Method = create(method, self.options)
+        check_present({**self.options, **self.object_options})
+        self._method: Method = create(method, {**self.options, **self.object_options})
+        if check := getattr(self._method, "check", None):
+            check(self.space, self.n_constraints)
         self._is_bandit = bool(getattr(self._method, "is_bandit", False))
         if self._is_bandit:
             check_finite(self.space)
@@ -100,7 +103,11 @@ class Optimizer:
     def best(self) -> Result:
         """The best feasible, or least infeasible, observation so far."""
         message = str(self._state.get("message", ""))
-        return Result.of(self.history, self.method, message)
+        estimate = getattr(self._method, "parameters", None)
+        parameters = None
+        if estimate is not None and self._state:
+            parameters = estimate(self._data(), self._state)
+        return Result.of(self.history, self.method, message, parameters)
 
     def ask(self, n: int | None = None) -> Any:
         """The next point, or a list of n points, to evaluate."""
@@ -209,8 +216,15 @@ class Optimizer:
         }
 
     @classmethod
-    def from_state_dict(cls, d: dict[str, Any]) -> Optimizer:
-        """The optimizer that gave this state."""
+    def from_state_dict(
+        cls, d: dict[str, Any], options: dict[str, Any] | None = None
+    ) -> Optimizer:
+        """The optimizer that gave this state.
+
+        Args:
+            d: the state.
+            options: options that JSON cannot hold, such as a model; the same again.
+        """
         if not isinstance(d, dict) or d.get("format") != _FORMAT:
             raise InputError(
                 "This is not the state of a wideopt optimizer that this version reads: "
@@ -223,7 +237,7 @@ class Optimizer:
             n_constraints=d["n_constraints"],
             n_evals=d["n_evals"],
             seed=d["seed"],
-            options=d["options"],
+            options={**d["options"], **(options or {})},
         )
         for form in d["trials"]:
             values = optimizer.space.values(optimizer.space.config(form["x"]))
@@ -242,17 +256,6 @@ def _count(name: str, value: object, least: int) -> int:
             f"{name} must be a whole number of at least {least}, but got {value!r}."
         )
     return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-def _json_options(options: object) -> dict[str, Any]:
-    if options is None:
-        return {}
-    if not isinstance(options, dict):
-        raise InputError(f"options must be a dict, but got {options!r}.")
-    try:
-        return dict(json.loads(json.dumps(options, allow_nan=False)))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"options must be plain JSON values: {error}.") from None
 
 
 def _device(name: object) -> str:

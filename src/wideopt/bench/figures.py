@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["save_convergence", "save_fractions", "save_times"]
+__all__ = [
+    "save_bars",
+    "save_convergence",
+    "save_fractions",
+    "save_lines",
+    "save_times",
+]
 
 # Okabe and Ito's colors, which most readers with a color deficiency tell apart; with
 # the line styles below, 28 methods differ.
@@ -118,6 +124,35 @@ def _has_positive(axis: Axes) -> bool:
     return any(bool(np.any(values > 0)) for values in data)
 
 
+def save_bars(
+    curves: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+    path: Path,
+    *,
+    title: str,
+    ylabel: str,
+) -> None:
+    """Named curves of (mean, half width) against evaluations, with bars here and there.
+
+    The bars of different methods are shifted, so that they do not hide each other.
+    """
+    figure, axes = _figure(1, 1)
+    for i, (name, (mean, half)) in enumerate(curves.items()):
+        t = np.arange(1, len(mean) + 1)
+        step = max(1, len(t) // 8)
+        axes[0].errorbar(
+            t,
+            mean,
+            half,
+            label=name,
+            errorevery=(i % step, step),
+            capsize=2,
+            **_style(i),
+        )
+    axes[0].set(xlabel="evaluations", ylabel=ylabel, title=title)
+    axes[0].locator_params(axis="x", integer=True)
+    _finish(figure, axes[0], path)
+
+
 def save_times(runs: Sequence[Run], path: Path) -> None:
     """CPU seconds per suggestion against the number of observations, over all tasks."""
     figure, axes = _figure(1, 1)
@@ -142,6 +177,25 @@ def times(runs: Sequence[Run]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     n = np.flatnonzero(~np.all(np.isnan(rows), axis=0))
     seconds = np.nanmedian(rows[:, n], axis=0) if len(n) else np.empty(0)
     return n, np.maximum(seconds, 1e-5)
+
+
+def save_lines(
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    path: Path,
+    *,
+    labels: tuple[str, str],
+    is_log: bool = False,
+) -> None:
+    """Named curves of (x, y) in one panel, points marked; `labels` are of the axes."""
+    figure, axes = _figure(1, 1)
+    for i, (name, (x, y)) in enumerate(curves.items()):
+        axes[0].plot(x, y, label=name, marker="o", markersize=3.5, **_style(i))
+    axes[0].set(xlabel=labels[0], ylabel=labels[1])
+    if is_log and curves:
+        axes[0].set(xscale="log", yscale="log")
+    else:
+        axes[0].locator_params(axis="x", integer=True)
+    _finish(figure, axes[0], path)
 
 
 def save_fractions(

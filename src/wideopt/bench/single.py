@@ -56,6 +56,7 @@ def run_one(
         max_seconds: wall seconds after which no further evaluation is begun.
     """
     contender = parse(method) if isinstance(method, str) else method
+    task = task.seeded(seed)
     started = time.perf_counter()
     head = header(contender, task, seed, suite, max_seconds)
     log = None if journal is None else Journal(journal, head)

@@ -25,6 +25,7 @@ __all__ = [
     "scores",
     "task_table",
     "test_table",
+    "verdict",
 ]
 
 _LEVEL = 0.05
@@ -129,13 +130,14 @@ def test_table(runs: Sequence[Run], name: str, reference: str) -> str:
     ).reshape(len(tasks), len(others))
     adjusted = benjamini_hochberg(p.ravel()).reshape(p.shape)
     rows = [
-        [task, *map(_verdict, p_row, adjusted_row)]
+        [task, *map(verdict, p_row, adjusted_row)]
         for task, p_row, adjusted_row in zip(tasks, p, adjusted, strict=True)
     ]
     return markdown(["task", *others], rows)
 
 
-def _verdict(p: float, adjusted: float) -> str:
+def verdict(p: float, adjusted: float) -> str:
+    """A cell of a table of tests: (p, T or F), by the adjusted p."""
     if np.isnan(p):
         return "-"
     return f"({p:.3g}, {'T' if adjusted <= _LEVEL else 'F'})"

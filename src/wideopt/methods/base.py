@@ -78,20 +78,26 @@ def fitted(
     """A model of objective and constraints, re-learned when the schedule says so.
 
     Hyper-parameters are learned anew after every observation at first, then each time
-    the data have grown by an eighth, so that learning costs O(1) fits per doubling.
-    Between two of these, a model that can grow grows, row by row.
+    the data have grown by an eighth, so that learning costs O(1) fits per doubling. It
+    starts from the last ones, and after each growth by a half from scratch, lest an
+    early mistake should last. Between two of these, a model that can grow grows, row
+    by row.
     """
     Z = data.Z
     at = state.get("fitted_at", 0)
-    is_due = data.n >= at + max(1, at // 8) or state.get("n_columns") != Z.shape[1]
+    is_known = state.get("n_columns") == Z.shape[1]
+    is_due = data.n >= at + max(1, at // 8) or not is_known
+    is_fresh = 2 * data.n >= 3 * state.get("searched_at", 0) or not is_known
     with quiet(), torch.no_grad():
         if not is_due:
             return _continued(surrogate, data, state, cache or ModelCache()), state
         with torch.enable_grad():
-            model = surrogate.fit(data.X, Z, warm=state.get("hyper"))
+            warm = None if is_fresh else state["hyper"]
+            model = surrogate.fit(data.X, Z, warm=warm)
     learned = {
         "hyper": surrogate.hyper(model),
         "fitted_at": data.n,
+        "searched_at": data.n if is_fresh else state["searched_at"],
         "n_columns": Z.shape[1],
     }
     if cache is not None:

@@ -9,7 +9,14 @@ from typing import Any
 
 from wideopt.exceptions import InputError
 
-__all__ = ["COMMON_OPTIONS", "create", "nearest", "summaries"]
+__all__ = [
+    "COMMON_OPTIONS",
+    "create",
+    "has_option",
+    "nearest",
+    "object_options",
+    "summaries",
+]
 
 COMMON_OPTIONS = ("n_init", "device")  # understood by the optimizer, for every method
 
@@ -19,6 +26,7 @@ class _Entry:
     summary: str
     path: str  # "module:class" below wideopt.methods
     preset: tuple[tuple[str, Any], ...] = ()
+    objects: tuple[str, ...] = ()  # options that may be Python objects, not JSON
 
 
 def _gp(summary: str, acquisition: str) -> _Entry:
@@ -28,6 +36,14 @@ def _gp(summary: str, acquisition: str) -> _Entry:
 def _information(summary: str, acquisition: str, *absent: str) -> _Entry:
     preset = (("acquisition", acquisition), *((name, False) for name in absent))
     return _Entry(summary, "information:GPInformation", preset)
+
+
+def _neural(summary: str, rule: str) -> _Entry:
+    return _Entry(summary, "neural_ucb:NeuralBandit", (("rule", rule),))
+
+
+def _confidence(summary: str, rule: str) -> _Entry:
+    return _Entry(summary, "configopt:ConfidenceBounds", (("rule", rule),))
 
 
 def _bandit(summary: str, rule: str, *absent: str) -> _Entry:
@@ -45,6 +61,21 @@ def _features(summary: str, model: str, rule: str) -> _Entry:
 _CATALOG: dict[str, _Entry] = {
     "auto": _Entry("chooses a method for the problem; the default", "auto:Auto"),
     "neural-bo": _Entry("wide networks, Thompson sampling", "neural_bo:NeuralBO"),
+    "neural-cbo": _Entry(
+        "wide networks, expected improvement within constraint bounds",
+        "neural_cbo:NeuralCBO",
+    ),
+    "go-ucb": _Entry(
+        "optimism over the parameters of a model, yours or a network",
+        "go_ucb:GoUCB",
+        objects=("model", "constraint_models"),
+    ),
+    "neural-ucb": _neural("trained network, confidence bound", "ucb"),
+    "neural-ts": _neural("trained network, Thompson sampling", "ts"),
+    "neural-greedy": _Entry(
+        "networks fitted to perturbed targets, greedy", "neural_greedy:NeuralGreedy"
+    ),
+    "dngo": _Entry("Bayesian last layer of a network, log EI", "dngo:DNGO"),
     "gp-ei": _gp("Gaussian process, log expected improvement", "ei"),
     "gp-pi": _gp("Gaussian process, log probability of improvement", "pi"),
     "gp-ucb": _gp("Gaussian process, confidence bound", "ucb"),
@@ -56,6 +87,20 @@ _CATALOG: dict[str, _Entry] = {
     "gp-kg": _information("Gaussian process, knowledge gradient", "kg", "bound"),
     "turbo": _Entry(
         "Gaussian process, Thompson sampling in a trust region", "turbo:Turbo"
+    ),
+    "cei": _gp("Gaussian process, constrained expected improvement", "ei"),
+    "configopt": _confidence(
+        "Gaussian process, lowest bound within constraint bounds", "configopt"
+    ),
+    "ucb-c": _confidence(
+        "Gaussian process, growing bounds of objective and constraints", "ucb-c"
+    ),
+    "admmbo": _Entry(
+        "Gaussian process, objective and constraints in turn by ADMM", "admmbo:ADMMBO"
+    ),
+    "scbo": _Entry(
+        "Gaussian process, constrained Thompson sampling in a trust region",
+        "scbo:SCBO",
     ),
     "forest-ei": _Entry("random forest, log expected improvement", "forest:ForestEI"),
     "random": _Entry("scrambled Sobol sequence, no model", "random:Random"),
@@ -88,6 +133,24 @@ def summaries() -> dict[str, str]:
     return {name: entry.summary for name, entry in _CATALOG.items()}
 
 
+def object_options(name: str) -> tuple[str, ...]:
+    """The options of a method that may be Python objects; none if it is unknown."""
+    return _CATALOG[name].objects if name in _CATALOG else ()
+
+
+def has_option(name: str, option: str) -> bool:
+    """Whether a known method has an option of its own by that name."""
+    if name not in _CATALOG:
+        return False
+    preset = dict(_CATALOG[name].preset)
+    return option not in preset and option in [f.name for f in fields(_cls(name))]
+
+
+def _cls(name: str) -> Any:
+    module, _, cls_name = _CATALOG[name].path.partition(":")
+    return getattr(importlib.import_module(f"wideopt.methods.{module}"), cls_name)
+
+
 def nearest(word: str, known: list[str]) -> str:
     """The known words closest to a misspelled one, as the end of a message."""
     close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
@@ -103,8 +166,7 @@ def create(name: str, options: dict[str, Any] | None = None) -> Any:
             f"There is no method {name!r}; {nearest(str(name), list(_CATALOG))}"
         )
     entry = _CATALOG[name]
-    module, _, cls_name = entry.path.partition(":")
-    cls = getattr(importlib.import_module(f"wideopt.methods.{module}"), cls_name)
+    cls = _cls(name)
     preset = dict(entry.preset)
     own = {k: v for k, v in (options or {}).items() if k not in COMMON_OPTIONS}
     legal = [f.name for f in fields(cls) if f.init and f.name not in preset]

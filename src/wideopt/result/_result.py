@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wideopt.data import Trial, best_trial
+from wideopt.methods.parameters import Parameters
 from wideopt.space import Config
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Result:
         method: name of the method.
         message: what else is worth knowing, in a sentence.
         study: the Optuna study that holds the run, if there is one.
+        parameters: estimates of the parameters of your own model, with their standard
+            errors, where the method has one (`go-ucb`); else None.
     """
 
     x: Config | None
@@ -42,9 +45,16 @@ class Result:
     message: str
     study: Any = field(default=None, compare=False)
     is_maximized: bool = False
+    parameters: Parameters | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, history: list[Trial], method: str, message: str = "") -> Result:
+    def of(
+        cls,
+        history: list[Trial],
+        method: str,
+        message: str = "",
+        parameters: Parameters | None = None,
+    ) -> Result:
         """The result of a minimization with this history."""
         best = best_trial(history)
         constraints = None if best is None or best.c is None else list(best.c)
@@ -57,6 +67,7 @@ class Result:
             n_evals=len(history),
             method=method,
             message=message,
+            parameters=parameters,
         )
 
     @property
@@ -76,6 +87,8 @@ class Result:
         rows.append(("x", _config_text(self.x)))
         rows.append(("evaluations", self._counts_text()))
         rows.append(("method", self.method))
+        if self.parameters is not None:
+            rows.append(("parameters", repr(self.parameters)))
         if self.message:
             rows.append(("message", self.message))
         return "\n".join(f"{name:>16}: {text}" for name, text in rows)

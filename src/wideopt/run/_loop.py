@@ -74,7 +74,7 @@ class Run:
         if header != header | wanted:  # a change of mind: the data stay
             self._record.forget_state()
         header = {**header, **wanted, "n_evals": ours.n_evals}
-        self._optimizer, running = self._record.restore(header)
+        self._optimizer, running = self._record.restore(header, ours.object_options)
         self._record.write_header(self._optimizer)
         self._is_open = self._is_open and not self._has_complete()
         self._cut_off = list(zip(self._optimizer.pending, running, strict=True))
@@ -196,7 +196,9 @@ class Run:
         if math.isfinite(fun):
             k = len(constraints or ())
             state = {**self._optimizer.state_dict(), "n_constraints": k}
-            self._optimizer = Optimizer.from_state_dict(state)
+            self._optimizer = Optimizer.from_state_dict(
+                state, self._optimizer.object_options
+            )
             self._record.write_header(self._optimizer)
             self._is_open = False
             return fun, constraints

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 from wideopt.exceptions import InputError
+from wideopt.methods.catalog import has_option
 from wideopt.optimizer import Optimizer
 from wideopt.result import Result
 from wideopt.run._evaluate import Maximized
@@ -67,6 +68,8 @@ def minimize(
     given = options
     if n_init is not None:
         given = {**(options or {}), "n_init": n_init}
+    if isinstance(fun, Maximized) and has_option(method, "is_maximized"):
+        given = {"is_maximized": True, **(given or {})}
     optimizer = Optimizer(
         space,
         method=method,

@@ -136,8 +136,13 @@ class Record:
             values = [self._sign * trial.y]
             store.set_trial_state_values(trial_id, TrialState.COMPLETE, values)
 
-    def restore(self, header: dict[str, Any]) -> tuple[Optimizer, list[int]]:
-        """The optimizer as it was, and the numbers of its pending trials."""
+    def restore(
+        self, header: dict[str, Any], options: dict[str, Any]
+    ) -> tuple[Optimizer, list[int]]:
+        """The optimizer as it was, and the numbers of its pending trials.
+
+        Options that JSON cannot hold come from the caller.
+        """
         space = Space.from_json(header["space"])
         frozen = [
             trial
@@ -156,7 +161,8 @@ class Record:
                 "method_state": self._state or {},
                 "trials": forms,
                 "told": told,
-            }
+            },
+            options,
         )
         running = [t.number for t in frozen if t.state == TrialState.RUNNING]
         return optimizer, running

@@ -1,0 +1,122 @@
+"""Cumulative regret with 95% bars (002, figures 2 to 5), as a section of a report.
+
+Notation: R_t = Σ_{s <= t} f(x_s) - f*, with true values; mean ± 1.96 ν / √n over n
+runs, ν their standard deviation. Where f* is not known it is the best value that any
+method found on the same task and seed, as in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from wideopt.bench.run_data import Curve, Run, by_task, group, padded
+from wideopt.bench.stats import benjamini_hochberg, welch_greater
+
+__all__ = ["bars", "cumulative_section", "regrets"]
+
+_ABOUT = """\
+R_T = Σ f(x_t) - f* over all evaluations, the initial ones included, which are the same
+for all methods of a seed. Mean ± 1.96 sd/√n over seeds, and the median. Where f* is not
+known, the best value that any method of the table found on that seed stands for it."""
+
+_ABOUT_TESTS = """\
+One-sided Welch t-tests of R_T: is that of another method above that of {reference}?
+Each cell: (p, verdict), where T means so at a false discovery rate of 5% (Benjamini and
+Hochberg over the whole table) and F that it cannot be said."""
+
+
+def regrets(runs: Mapping[str, Sequence[Run]]) -> dict[str, Curve]:
+    """R_t of one task: method → a row for each run."""
+    best = _best([run for of in runs.values() for run in of])
+    found = {}
+    for method, of in runs.items():
+        n = max(run.n_evals for run in of)
+        curves = [np.cumsum(_known(run.Y) - best[run.seed]) for run in of]
+        found[method] = padded(curves, n)
+    return found
+
+
+def _best(runs: Sequence[Run]) -> dict[int, float]:
+    """f* by seed."""
+    best: dict[int, float] = {}
+    for run in runs:
+        value = run.optimum
+        if value is None:
+            value = float(np.nanmin(run.Y, initial=np.inf))
+        best[run.seed] = min(value, best.get(run.seed, np.inf))
+    return best
+
+
+def _known(Y: Curve) -> Curve:
+    """A failed evaluation counts as the worst of its run."""
+    worst = np.nanmax(Y) if np.isfinite(Y).any() else 0.0
+    return np.where(np.isfinite(Y), Y, worst)
+
+
+def bars(curves: Curve) -> tuple[Curve, Curve]:
+    """Mean and half width of the 95% bar at each evaluation."""
+    n = len(curves)
+    sd = curves.std(axis=0, ddof=1) if n > 1 else np.zeros(curves.shape[1])
+    return curves.mean(axis=0), 1.96 * sd / np.sqrt(n)
+
+
+def cumulative_section(runs: Sequence[Run], folder: Path) -> str:
+    """Table, tests and figures of the cumulative regret."""
+    from wideopt.bench.figures import save_bars
+    from wideopt.bench.tables import markdown
+
+    tasks = {task: regrets(of) for task, of in by_task(runs).items()}
+    methods = list(group(runs, "method"))
+    rows, links = [], []
+    for task, found in tasks.items():
+        rows.append([task, *(_cell(found.get(method)) for method in methods)])
+        name = f"cumulative-{task}.png"
+        lines = {method: bars(curves) for method, curves in found.items()}
+        save_bars(lines, folder / name, title=task, ylabel="cumulative regret")
+        links.append(f"![cumulative regret, {task}]({folder.name}/{name})")
+    parts = [
+        "## Cumulative regret",
+        _ABOUT,
+        markdown(["task", *methods], rows),
+        _tests(tasks, methods),
+        *links,
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _cell(curves: Curve | None) -> str:
+    if curves is None:
+        return "-"
+    mean, half = bars(curves)
+    return f"{mean[-1]:.4g} ± {half[-1]:.2g} ({np.median(curves[:, -1]):.4g})"
+
+
+def _tests(tasks: Mapping[str, Mapping[str, Curve]], methods: Sequence[str]) -> str:
+    from wideopt.bench.tables import markdown, verdict
+
+    reference = "go-ucb" if "go-ucb" in methods else methods[0]
+    tasks = {task: found for task, found in tasks.items() if reference in found}
+    others = [method for method in methods if method != reference]
+    if not others or not tasks:
+        return ""
+    p = np.array(
+        [
+            [
+                welch_greater(found[m][:, -1], found[reference][:, -1])
+                if m in found
+                else np.nan
+                for m in others
+            ]
+            for found in tasks.values()
+        ]
+    )
+    adjusted = benjamini_hochberg(p.ravel()).reshape(p.shape)
+    rows = [
+        [task, *map(verdict, p_row, a_row)]
+        for task, p_row, a_row in zip(tasks, p, adjusted, strict=True)
+    ]
+    about = _ABOUT_TESTS.format(reference=reference)
+    return f"{about}\n\n{markdown(['task', *others], rows)}"

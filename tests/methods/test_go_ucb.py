@@ -1,0 +1,394 @@
+"""go-ucb: user's models and their parameters, constraints, restoring, progress."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import curve_fit
+
+import wideopt as wo
+from wideopt.data.dataset import Dataset
+from wideopt.methods.go_ucb_fit import BallCache, Oracle, Output, grown, tuned
+from wideopt.methods.laws import network
+
+SPACE = {"s": wo.Real(0.1, 50.0, log=True), "t": wo.Real(280.0, 340.0)}
+TRUTH = {"vmax": 8.0, "km": 3.0, "ki": 20.0, "width": 12.0}
+QUICK = {"n_candidates": 64, "n_restarts": 2}
+
+
+class Enzyme(torch.nn.Module):
+    """Rate against substrate s and temperature t, in the user's units."""
+
+    def __init__(self, vmax=5.0, km=1.0, ki=10.0, width=10.0):
+        super().__init__()
+        for name, value in {"vmax": vmax, "km": km, "ki": ki, "width": width}.items():
+            setattr(self, name, torch.nn.Parameter(torch.tensor(value)))
+
+    def forward(self, x):
+        s, t = x[:, 0], x[:, 1]
+        rate = self.vmax * s / (self.km + s + s**2 / self.ki)
+        return rate * torch.exp(-(((t - 310.0) / self.width) ** 2))
+
+
+def rate(x):
+    s, t = x["s"], x["t"]
+    w = TRUTH
+    value = w["vmax"] * s / (w["km"] + s + s**2 / w["ki"])
+    return value * np.exp(-(((t - 310.0) / w["width"]) ** 2))
+
+
+BEST = rate({"s": np.sqrt(60.0), "t": 310.0})
+
+
+def noisy(seed, sd=0.05):
+    rng = np.random.default_rng(seed)
+    return lambda x: rate(x) + sd * rng.normal()
+
+
+def run(fun, n_evals=14, seed=0, **settings):
+    options = {"model": Enzyme(), **QUICK, **settings.pop("options", {})}
+    return wo.maximize(
+        fun, SPACE, method="go-ucb", n_evals=n_evals, n_init=6, seed=seed,
+        options=options, **settings,
+    )  # fmt: skip
+
+
+def test_a_law_finds_the_optimum_and_its_constants():
+    for seed in range(2):
+        result = run(rate, n_evals=12, seed=seed)
+        assert result.fun > BEST * (1 - 1e-4)
+        for name, value in TRUTH.items():
+            assert result.parameters[name] == pytest.approx(value, rel=1e-3)
+        assert "vmax = 8 ±" in repr(result)
+
+
+def test_estimates_and_errors_are_those_of_scipy():
+    result = run(noisy(1))
+    X = np.array([[t.x["s"], t.x["t"]] for t in result.history])
+    y = np.array([t.y for t in result.history])
+
+    def f(X, vmax, km, ki, width):
+        s, t = X.T
+        return vmax * s / (km + s + s**2 / ki) * np.exp(-(((t - 310) / width) ** 2))
+
+    w, C = curve_fit(f, X, y, p0=list(TRUTH.values()))
+    found = result.parameters
+    assert found.names == tuple(TRUTH)
+    assert found.values == pytest.approx(w, rel=1e-3)
+    assert found.standard_errors == pytest.approx(np.sqrt(np.diag(C)), rel=1e-2)
+    low, high = found.interval("vmax")
+    assert low < found["vmax"] < high
+    assert found.contains(found.values)
+    assert not found.contains(found.values + 100)
+    assert found.n == 14
+    assert 0.01 < found.residual_sd < 0.15
+
+
+def test_minimizing_the_negative_is_the_same():
+    class Negative(Enzyme):
+        def forward(self, x):
+            return -super().forward(x)
+
+    up = run(rate, n_evals=9)
+    down = wo.minimize(
+        lambda x: -rate(x), SPACE, method="go-ucb", n_evals=9, n_init=6, seed=0,
+        options={"model": Negative(), **QUICK},
+    )  # fmt: skip
+    for a, b in zip(up.history, down.history, strict=True):
+        assert a.x["s"] == pytest.approx(b.x["s"], rel=1e-6)
+    assert up.parameters.values == pytest.approx(down.parameters.values, rel=1e-6)
+
+
+def test_with_too_few_observations_errors_are_unknown():
+    opt = wo.Optimizer(
+        {"s": (0.1, 50)}, method="go-ucb", seed=0,
+        options={"model": Line, "n_init": 2, **QUICK},
+    )  # fmt: skip
+    assert opt.best.parameters is None
+    for s in (1.0, 2.0):
+        opt.tell({"s": s}, 3 * s)
+    opt.ask()
+    assert np.isinf(opt.best.parameters.standard_errors).all()
+    assert "± ?" in repr(opt.best)
+    with pytest.raises(wo.InputError, match="no parameter 'z'"):
+        _ = opt.best.parameters["z"]
+
+
+class Line(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.randn(2))
+
+    def forward(self, x):
+        return self.w[0] + self.w[1] * x[:, :1]
+
+
+def told(opt, n, fun=rate):
+    points = []
+    for _ in range(n):
+        x = opt.ask()
+        opt.tell(x, -fun(x))
+        points.append(tuple(x.values()))
+    return points
+
+
+def optimizer(**options):
+    options = {"model": Enzyme(), "is_maximized": True, "n_init": 4} | QUICK | options
+    return wo.Optimizer(SPACE, method="go-ucb", seed=3, options=options)
+
+
+@pytest.mark.parametrize("model", [Enzyme(), Enzyme])
+def test_restored_with_the_model_it_goes_on_bit_for_bit(model):
+    opt = optimizer(model=model)
+    told(opt, 6)
+    text = json.dumps(opt.state_dict(), allow_nan=False)
+    copy = wo.Optimizer.from_state_dict(json.loads(text), options={"model": model})
+    assert copy.state_dict() == opt.state_dict()
+    assert told(copy, 3) == told(opt, 3)
+    assert copy.state_dict() == opt.state_dict()
+
+
+def test_restored_without_the_model_is_a_clear_error():
+    state = optimizer().state_dict()
+    with pytest.raises(wo.InputError, match=r"model = Enzyme.*give it again"):
+        wo.Optimizer.from_state_dict(state)
+
+
+def test_the_script_again_resumes(sqlite):
+    whole = run(rate, n_evals=9)
+    run(rate, n_evals=7, storage=sqlite)
+    resumed = run(rate, n_evals=9, storage=sqlite)
+    assert [t.x for t in resumed.history] == [t.x for t in whole.history]
+    assert resumed.parameters.values == pytest.approx(whole.parameters.values)
+
+
+def test_bounds_hold():
+    result = run(
+        rate, n_evals=10, options={"bounds": {"vmax": [1.0, 6.0], "km": [0.1, 30.0]}}
+    )
+    assert 1.0 <= result.parameters["vmax"] <= 6.0
+    assert result.fun > 0.9 * BEST
+
+
+def test_a_constraint_with_a_law_of_its_own():
+    class Heat(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.k = torch.nn.Parameter(torch.tensor(1.0))
+
+        def forward(self, x):
+            return self.k * x[:, 0] - 10.0
+
+    def fun(x):
+        return rate(x), [2.5 * x["s"] - 10.0]  # s <= 4
+
+    result = run(fun, options={"constraint_models": [Heat()]})
+    assert result.feasible
+    best = rate({"s": 4.0, "t": 310.0})
+    assert best * 0.99 < result.fun <= best
+
+
+def test_constraints_by_networks():
+    problem = wo.problems.get("branin-disk")
+    result = wo.minimize(
+        problem, problem.space, method="go-ucb", n_evals=16, n_init=10, seed=0,
+        options=QUICK,
+    )  # fmt: skip
+    assert result.feasible
+    random = wo.minimize(
+        problem, problem.space, method="random", n_evals=16, n_init=10, seed=0
+    )
+    assert result.fun < (random.fun if random.feasible else np.inf)
+
+
+def test_a_law_of_a_mixed_space_sees_the_users_units():
+    seen = []
+
+    class Law(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.ones(4))
+
+        def forward(self, x):
+            if not torch._C._functorch.is_batchedtensor(x):
+                seen.append(x.detach().clone())
+            return self.w[0] * (x[:, 0] - 5) ** 2 + x[:, 1:] @ self.w[1:]
+
+    space = {"n": wo.Integer(1, 9), "kind": wo.Categorical(["a", "b", "c"])}
+    opt = wo.Optimizer(
+        space, method="go-ucb", seed=0, options={"model": Law(), "n_init": 5, **QUICK}
+    )
+    assert torch.equal(seen[0][:, 0], seen[0][:, 0].round())
+    assert torch.equal(seen[0][:, 1:].sum(1), torch.ones(len(seen[0])).double())
+    for _ in range(9):
+        x = opt.ask()
+        opt.tell(x, (x["n"] - 5) ** 2 + {"a": 3.0, "b": 1.0, "c": 2.0}[x["kind"]])
+    assert opt.best.x == {"n": 5, "kind": "b"}
+    values = opt.best.parameters.values
+    assert values == pytest.approx([1.0, 3.0, 1.0, 2.0], abs=1e-5)
+
+
+class Wrong(torch.nn.Module):
+    def __init__(self, f):
+        super().__init__()
+        self.k = torch.nn.Parameter(torch.tensor(1.0))
+        self.f = f
+
+    def forward(self, x):
+        return self.f(x, self.k)
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x, k: k * x, r"one number for each row.*returned \(8, 2\)"),
+        (lambda x, k: (k * x[:, 0]).sum(), "one number for each row"),
+        (lambda x, k: k * x[:, 5], r"failed on an input of shape \(8, 2\)"),
+        (lambda x, k: float(k) * x[:, 0], "cannot be differentiated|derivative is 0"),
+        (lambda x, k: torch.round(k) * x[:, 0], "every derivative is 0"),
+        (lambda x, k: k.detach() * x[:, 0], "every derivative is 0"),
+        (
+            lambda x, k: torch.sqrt(k - 2) * x[:, 0],
+            "gives nan.*initial parameters k = 1",
+        ),
+        (lambda x, k: k * x[:, 0] / 0.0, "gives inf"),
+        (
+            lambda x, k: k * (x[:, 0] - x[:, 0].mean()),
+            "every row of its input by itself",
+        ),
+        (lambda x, k: "no", "one number for each row"),
+    ],
+)
+def test_wrong_models_are_named_at_construction(f, message):
+    with pytest.raises(wo.InputError, match=message):
+        wo.Optimizer(SPACE, method="go-ucb", options={"model": Wrong(f)})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": torch.nn.ReLU()}, "no parameters"),
+        ({"model": lambda: 3}, "must take nothing and return a torch.nn.Module"),
+        ({"model": lambda x: x}, "makes the model failed"),
+        ({"model": 3}, "must be a torch.nn.Module"),
+        ({"model": torch.nn.Linear(2, 6000)}, "one number|at most 5000"),
+        ({"kappa": 0}, "kappa must be positive"),
+        ({"lam": -1}, "lam must be positive"),
+        ({"horizon": 0}, "horizon must be at least 1"),
+        ({"bounds": {"vmax": [0, 1]}}, "model is not given"),
+        ({"bounds": {"vmax": [2, 1]}}, "low < high"),
+        ({"model": Enzyme(), "bounds": {"k": [0, 1]}}, "parameters are vmax, km"),
+        ({"model": Enzyme(), "bounds": {"km": [2, 3]}}, "outside its bounds"),
+        ({"constraint_models": Enzyme}, "must be a list"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(wo.InputError, match=message):
+        wo.Optimizer(SPACE, method="go-ucb", options=options)
+
+
+def test_too_many_constraint_models():
+    with pytest.raises(wo.InputError, match="2 models, but there are 1 constraints"):
+        wo.Optimizer(
+            SPACE, method="go-ucb", n_constraints=1,
+            options={"constraint_models": [None, Enzyme()]},
+        )  # fmt: skip
+
+
+def test_other_methods_take_no_objects():
+    with pytest.raises(wo.InputError, match="plain JSON"):
+        wo.Optimizer(SPACE, method="gp-ei", options={"model": Enzyme()})
+
+
+def test_the_users_module_is_left_alone():
+    model = Enzyme()
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    told(optimizer(model=model), 6)
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+
+
+def test_cached_balls_are_those_of_a_replay():
+    space = wo.Space([(0, 1)] * 2)
+    X = torch.rand(12, 2, generator=torch.Generator().manual_seed(0)).double()
+    y = X.square().sum(1)
+    law = network(2, 5, torch.device("cpu"))
+    oracle = Oracle(1, (1e-3,))
+
+    def at(n):
+        data = Dataset(space, X[:n], y[:n, None], X[:0])
+        return data, [Output(law, y[:n], is_objective=True)]
+
+    data, outputs = at(8)
+    generator = torch.Generator().manual_seed(1)
+    form = oracle.fit(outputs[0], data.X, None, generator)
+    state = {"outputs": [form], "fitted_at": 8}
+    kept = BallCache()
+    for n in range(8, 13):
+        data, outputs = at(n)
+        (a,) = grown(outputs, data, state, oracle, kept)
+        (b,) = grown(outputs, data, state, oracle, BallCache())
+        assert torch.equal(a.ball.center, b.ball.center)
+        assert torch.equal(a.ball.factor.R, b.ball.factor.R)
+    assert len(kept.X) == 12
+
+
+def test_tuning_agrees_with_leaving_out_one_by_one():
+    """PRESS and the scale, for a model that is linear in its parameters."""
+    generator = torch.Generator().manual_seed(0)
+    law = network(2, 5, torch.device("cpu"))
+    U = torch.rand(9, 2, generator=generator, dtype=torch.float64)
+    z = torch.randn(9, generator=generator, dtype=torch.float64)
+    theta = torch.randn(law.model.p, generator=generator, dtype=torch.float64)
+    h, J = law.model.at(theta, U)
+    y = z - h + J @ theta
+    scores = []
+    for lam in (0.01, 1.0, 100.0):
+        errors = []
+        for i in range(9):
+            keep = torch.arange(9) != i
+            A, b = J[keep], y[keep]
+            K = A @ A.T + lam * torch.eye(8).double()
+            errors.append(float(y[i] - J[i] @ A.T @ torch.linalg.solve(K, b)) ** 2)
+        scores.append(sum(errors))
+    lam, size = tuned(law.model, U, z, theta, (0.01, 1.0, 100.0))
+    assert lam == (0.01, 1.0, 100.0)[int(np.argmin(scores))]
+    K = J @ J.T + lam * torch.eye(9).double()
+    assert size == pytest.approx(float(y @ torch.linalg.solve(K, y)) / 9)
+
+
+@pytest.mark.parametrize(
+    "options", [{"is_fast": True}, {"faithful": True, "horizon": 9}]
+)
+def test_other_modes_run_and_are_restored(options):
+    problem = wo.problems.get("branin")
+    opt = wo.Optimizer(
+        problem.space,
+        method="go-ucb",
+        seed=0,
+        options={"n_init": 4, **QUICK, **options},
+    )
+    for _ in range(5):
+        x = opt.ask()
+        opt.tell(x, problem(x))
+    copy = wo.Optimizer.from_state_dict(json.loads(json.dumps(opt.state_dict())))
+    assert list(copy.ask()) == list(opt.ask())
+    if "faithful" in options:  # one fit, with the paper's λ
+        assert opt.state_dict()["method_state"]["fitted_at"] == 4
+        (form,) = opt.state_dict()["method_state"]["outputs"]
+        assert form["lam"] == pytest.approx(3 * np.log(9) ** 2)
+
+
+def test_the_network_is_ahead_of_random():
+    """On f1 of the paper, in 10 dimensions: half of the cumulative regret of random."""
+    problem = wo.problems.get("go-ucb-f1-10")
+    totals = {"go-ucb": 0.0, "random": 0.0}
+    for seed in range(3):
+        for method in totals:
+            options = QUICK if method == "go-ucb" else {}
+            result = wo.minimize(
+                problem, problem.space, method=method, n_evals=11, n_init=5, seed=seed,
+                options=options,
+            )  # fmt: skip
+            totals[method] += sum(t.y - problem.optimum for t in result.history[5:])
+    assert totals["go-ucb"] < 0.5 * totals["random"]
