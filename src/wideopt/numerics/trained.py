@@ -74,7 +74,7 @@ class TrainedPosterior(Posterior):
             base.Y,
             self.recipe,
             anchor=self.theta_0,
-            ridge=base.noise,
+            ridge=base.noise if self.recipe.is_anchored else 0.0 * base.noise,
             generator=generator,
         )
         return replace(

@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from wideopt.exceptions import InputError
+from wideopt.numerics.backprop import value_and_gradient
 from wideopt.numerics.lbfgs import minimize_each
 from wideopt.numerics.network import Weights
 from wideopt.numerics.regression import Network, Regression, flattened
@@ -47,7 +48,8 @@ class Training:
     `batch_size` None takes all rows at once. Training of an output stops after
     `patience` epochs (if given) in which J did not fall by the relative `tolerance`.
     For "lbfgs", `epochs` counts iterations and `tolerance` ends them; lr, batch_size
-    and patience play no part.
+    and patience play no part. `is_anchored` false leaves out the ridge that a posterior
+    would add.
     """
 
     optimizer: Optimizer = "adam"
@@ -58,6 +60,7 @@ class Training:
     tolerance: float = 1e-6
     patience: int | None = None
     is_shuffled: bool = True
+    is_anchored: bool = True
 
     def __post_init__(self) -> None:
         if self.optimizer not in get_args(Optimizer):
@@ -77,7 +80,9 @@ class Training:
     @classmethod
     def one_pass(cls, lr: float) -> Training:
         """Return Neural-CBO's eq. 2: one step per observation, in order, no ridge."""
-        return cls("sgd", lr, epochs=1, batch_size=1, is_shuffled=False)
+        return cls(
+            "sgd", lr, epochs=1, batch_size=1, is_shuffled=False, is_anchored=False
+        )
 
 
 @dataclass(frozen=True)
@@ -203,7 +208,7 @@ def _by_epochs(
     while run.is_active.any():
         theta = run.theta
         for rows in _batches(problem.Y.shape[-1], recipe, generator):
-            _, g = problem.rows(rows).gradient(theta)
+            _, g = value_and_gradient(problem.rows(rows), theta)
             if step is not None:
                 step = step.moved(g)
                 g = step.direction
@@ -263,7 +268,7 @@ def _by_lbfgs(
     problem: Regression, theta: Float[Tensor, "B p"], recipe: Training
 ) -> _Run:
     best = minimize_each(
-        lambda x, index: problem.outputs(index).gradient(x),
+        lambda x, index: value_and_gradient(problem.outputs(index), x),
         theta,
         max_iterations=recipe.epochs,
         tolerance=recipe.tolerance,

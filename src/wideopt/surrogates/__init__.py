@@ -7,10 +7,12 @@ them as part of the model) and NaN where missing.
 from wideopt.surrogates.base import Surrogate, outputs_of
 from wideopt.surrogates.gp import GaussianProcess
 from wideopt.surrogates.kernels import NeuralTangentKernel
+from wideopt.surrogates.last_layer import LastLayer
 from wideopt.surrogates.tangent import Tangent
 
 __all__ = [
     "GaussianProcess",
+    "LastLayer",
     "NeuralTangentKernel",
     "Surrogate",
     "Tangent",

@@ -31,7 +31,7 @@ class Surrogate(Protocol):
     ) -> Model:
         """A model of the outputs, with hyper-parameters learned from the data.
 
-        `warm` are those of an earlier model; a recipe may start from them too.
+        `warm` are those of an earlier model; a recipe may start from them.
         """
         ...
 

@@ -10,8 +10,8 @@ by its evidence: which of them suits a function is for the data to say.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
 
 import torch
 from botorch.models.model import Model, ModelList
@@ -20,17 +20,18 @@ from torch import Tensor
 
 from wideopt.exceptions import InputError
 from wideopt.numerics.conditioning import Posterior
+from wideopt.numerics.current import CurrentPosterior
 from wideopt.numerics.empirical import TangentKernel
-from wideopt.numerics.evidence import fit_evidence, inflation
-from wideopt.numerics.hyper import Hyper, Prior
+from wideopt.numerics.hyper import Hyper
 from wideopt.numerics.infinite import InfiniteKernel
 from wideopt.numerics.kernel import Kernel
 from wideopt.numerics.network import Architecture, Init, Readout, Weights
-from wideopt.numerics.posterior import fit_posterior
-from wideopt.numerics.scales import Scales
+from wideopt.numerics.posterior import DualPosterior, PrimalPosterior, fit_posterior
 from wideopt.numerics.trained import Start, TrainedPosterior
 from wideopt.numerics.training import Network, Training
 from wideopt.surrogates.moments import Standardization
+from wideopt.surrogates.runs import joined, rows_of, runs_of
+from wideopt.surrogates.tangent_evidence import learned, weighted
 from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = ["Tangent"]
@@ -39,7 +40,6 @@ Json: TypeAlias = "dict[str, Any]"
 
 _AUTO = (("erf", 1), ("relu", 3))  # activation and depth of the networks averaged
 _TRAINING = Training("lbfgs", epochs=200)
-_PRUNED = 0.02  # a network with less weight than this for every output is left out
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,16 @@ class Tangent:
         init: "antisymmetric", "zero-last" or "gaussian" (see `numerics.network`).
         readout: "trained", or "fixed" at ±1 as in Neural-CBO.
         mean: "linear", the closed form, or "trained", the network trained on the data.
+        features: of a trained network, at "theta_0", or at its "current" weights.
         training: how to train it.
         start: where training starts: at the solution of the linearized network, or at
             "theta_0", as in the papers.
         n_members: initializations to average, for a finite width.
         noise: variance of the noise in standardized units; None infers it.
+        is_tuned: whether hyper-parameters are learned by evidence; if not, noise must
+            be given, and scales are those below.
+        input_scale: of every input, if not tuned; the bias has scale 1.
+        output_scale: of the output, if not tuned.
         seed: of the initial weights θ_0.
     """
 
@@ -68,17 +73,19 @@ class Tangent:
     init: Init = "antisymmetric"
     readout: Readout = "trained"
     mean: Literal["linear", "trained"] = "linear"
+    features: Literal["theta_0", "current"] = "theta_0"
     training: Training = _TRAINING
     start: Start = "linearized"
     n_members: int = 1
     noise: float | None = None
+    is_tuned: bool = True
+    input_scale: float = 1.0
+    output_scale: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.mean not in ("linear", "trained"):
-            raise InputError(f"mean is 'linear' or 'trained', but got {self.mean!r}.")
-        if self.mean == "trained" and not math.isfinite(self.width):
-            raise InputError("An infinitely wide network cannot be trained: set width.")
+        self._check_mean()
+        self._check_untuned()
         if self.n_members < 1:
             raise InputError(f"n_members must be at least 1, but got {self.n_members}.")
         if self.noise is not None and not self.noise >= 0:
@@ -87,6 +94,29 @@ class Tangent:
             raise InputError(f"width is a whole number or inf, but got {self.width}.")
         for architecture in self.architectures():
             _check_width(architecture, self.width)
+
+    def _check_mean(self) -> None:
+        if self.mean not in ("linear", "trained"):
+            raise InputError(f"mean is 'linear' or 'trained', but got {self.mean!r}.")
+        if self.mean == "trained" and not math.isfinite(self.width):
+            raise InputError("An infinitely wide network cannot be trained: set width.")
+        if self.features not in ("theta_0", "current"):
+            raise InputError(
+                f"features is 'theta_0' or 'current', but got {self.features!r}."
+            )
+        if self.features == "current" and self.mean != "trained":
+            raise InputError("features='current' needs a network: set mean='trained'.")
+
+    def _check_untuned(self) -> None:
+        if not self.is_tuned and not self.noise:
+            raise InputError(
+                f"Without tuning nothing infers the noise: set noise above 0, not "
+                f"{self.noise}."
+            )
+        for name in ("input_scale", "output_scale"):
+            value = getattr(self, name)
+            if not value > 0:
+                raise InputError(f"{name} must be positive, but got {value}.")
 
     def architectures(self) -> list[Architecture]:
         """The networks that are averaged."""
@@ -103,7 +133,9 @@ class Tangent:
         Y: Float[Tensor, "n outputs"],
         warm: Json | None = None,
     ) -> Model:
-        """A model with hyper-parameters of maximal evidence, started also from `warm`.
+        """A model with hyper-parameters of maximal evidence, climbed from `warm`.
+
+        Those of a recipe that is not tuned are given.
 
         Args:
             X: points of the unit cube.
@@ -111,23 +143,42 @@ class Tangent:
             warm: hyper-parameters of an earlier model of these outputs.
         """
         known = (warm or {}).get("runs", [])
-        runs = _runs(Y)
+        runs = runs_of(Y)
         is_known = [run["outputs"] for run in known] == [list(r) for r in runs]
         models = [
-            self._fit_run(*_rows(X, Y, run), known[i]["members"] if is_known else [])
+            self._fit_run(*rows_of(X, Y, run), known[i]["members"] if is_known else [])
             for i, run in enumerate(runs)
         ]
-        return _join(models)
+        return joined(models)
 
     def restore(
         self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n outputs"], hyper: Json
     ) -> Model:
         """A model with known hyper-parameters."""
-        return _join(
+        return joined(
             [
-                self._build(*_rows(X, Y, run["outputs"]), run["members"])
+                self._build(*rows_of(X, Y, run["outputs"]), run["members"])
                 for run in hyper["runs"]
             ]
+        )
+
+    def trained(self, model: Model) -> Model:
+        """The model with means of networks trained on its data, from `start`.
+
+        For a recipe whose mean is linear: the factor grows with the data as ever, and
+        a network is trained only when its mean is wanted.
+        """
+        if isinstance(model, ModelList):
+            parts = cast("list[Model]", list(model.models))
+            return joined([self.trained(part) for part in parts])
+        assert isinstance(model, TangentModel)
+        networks = self._networks()
+        members = [
+            self._with_network(networks[known["index"]], known, base)
+            for known, base in zip(model.recipe, model.members, strict=True)
+        ]
+        return TangentModel(
+            members, model.weights, model.standardization, recipe=model.recipe
         )
 
     def hyper(self, model: Model) -> Json:
@@ -145,47 +196,30 @@ class Tangent:
     def _fit_run(
         self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n o"], known: list[Json]
     ) -> TangentModel:
+        if not self.is_tuned:
+            return self._build(X, Y, self._untuned(X.shape[1], Y.shape[1]))
         targets = Standardization.of(Y).apply(Y)
         members: list[Json] = []
         for index, architecture in enumerate(self._networks()):
             warm = [Hyper.from_json(m["hyper"]) for m in known if m["index"] == index]
-            hyper, evidence = self._learn(architecture, index, (X, targets), warm)
-            members.append(
-                {
-                    "index": index,
-                    "hyper": hyper.to_json(),
-                    "weights": evidence.tolist(),
-                }
+            if known and not warm:
+                continue  # it had no weight when last all of them were tried
+            theta_0 = None
+            if math.isfinite(self.width):
+                theta_0 = self._theta_0(architecture, index, X.shape[1])
+            hyper, evidence = learned(
+                architecture, theta_0, (X, targets), warm, self.noise
             )
-        return self._build(X, Y, _weighted(members))
+            members.append(_member(index, hyper, evidence.tolist()))
+        return self._build(X, Y, weighted(members))
 
-    def _learn(
-        self,
-        architecture: Architecture,
-        index: int,
-        data: tuple[Tensor, Tensor],
-        warm: list[Hyper],
-    ) -> tuple[Hyper, Float[Tensor, " o"]]:
-        """Hyper-parameters of maximal evidence, and that evidence.
-
-        A finite network starts where the infinite one ended, if that has a closed form:
-        it is close, and its evidence is cheaper to climb.
-        """
-        X, targets = data
-        d = X.shape[1]
-        prior = _prior(architecture, self.noise)
-        starts = prior.starts(d, targets.shape[:-1]) + warm
-        kernel: Kernel[Any]
-        if architecture.phi.expectations is not None:
-            kernel = InfiniteKernel(architecture, Scales.ones(d))
-            best = fit_evidence(kernel, X, targets, starts, prior)
-            starts = _from_infinite(best.hyper, prior)
-        if math.isfinite(self.width):
-            theta_0 = self._theta_0(architecture, index, d)
-            kernel = TangentKernel.of(architecture, theta_0, Scales.ones(d))
-            best = fit_evidence(kernel, X, targets, starts, prior, max_iterations=40)
-        hyper = best.hyper.inflated(inflation(kernel, X, targets, best.hyper))
-        return hyper, best.log_joint
+    def _untuned(self, d: int, o: int) -> list[Json]:
+        """Members of equal weight with the recipe's own scales and noise."""
+        scales = [self.input_scale] * d + [1.0, self.output_scale, self.noise or 0.0]
+        psi = torch.tensor(scales, dtype=torch.float64).log()
+        hyper = Hyper.from_vector(psi.expand(o, d + 3))
+        n = len(self._networks())
+        return [_member(index, hyper, [1.0 / n] * o) for index in range(n)]
 
     def _networks(self) -> list[Architecture]:
         n_each = self.n_members if math.isfinite(self.width) else 1
@@ -219,10 +253,19 @@ class Tangent:
         base = fit_posterior(kernel, X, targets, hyper.noise)
         if self.mean == "linear":
             return base
-        network = Network(architecture, hyper.scales, theta_0)
-        return TrainedPosterior.of(
-            base, network, self.training, start=self.start, seed=self.seed
-        )
+        return self._with_network(architecture, member, base)
+
+    def _with_network(
+        self,
+        architecture: Architecture,
+        member: Json,
+        base: DualPosterior | PrimalPosterior,
+    ) -> TrainedPosterior:
+        theta_0 = self._theta_0(architecture, member["index"], base.X.shape[-1])
+        scales = Hyper.from_json(member["hyper"]).scales
+        network = Network(architecture, scales, theta_0)
+        kind = CurrentPosterior if self.features == "current" else TrainedPosterior
+        return kind.of(base, network, self.training, start=self.start, seed=self.seed)
 
     def _theta_0(self, architecture: Architecture, index: int, d: int) -> Weights:
         generator = torch.Generator().manual_seed(self.seed * 1009 + index)
@@ -237,54 +280,5 @@ def _check_width(architecture: Architecture, width: float) -> None:
         )
 
 
-def _prior(architecture: Architecture, noise: float | None) -> Prior:
-    """Rough networks want larger input scales: relu kinks, erf bends."""
-    prior = Prior(input_scale=1.7 if architecture.activation == "relu" else 0.85)
-    if noise is None:
-        return prior
-    level = max(noise, prior.min_noise)
-    return replace(
-        prior, noise=level, noise_spread=1e-6, min_noise=level, max_noise=level
-    )
-
-
-def _from_infinite(hyper: Hyper, prior: Prior) -> list[Hyper]:
-    """Starts for a finite network: a random kernel is rougher, so noise may help."""
-    ceiling = math.log(prior.max_noise)
-    raised = (hyper.log_noise + 3.0).clamp_max(ceiling)
-    return [hyper, replace(hyper, log_noise=raised)]
-
-
-def _runs(Y: Float[Tensor, "n outputs"]) -> list[list[int]]:
-    """Consecutive outputs that are known at the same rows: each run is one batch."""
-    known = ~Y.isnan()
-    runs: list[list[int]] = []
-    for i in range(Y.shape[1]):
-        if i > 0 and bool((known[:, i] == known[:, i - 1]).all()):
-            runs[-1].append(i)
-        else:
-            runs.append([i])
-    return runs
-
-
-def _rows(X: Tensor, Y: Tensor, outputs: list[int]) -> tuple[Tensor, Tensor]:
-    known = ~Y[:, outputs[0]].isnan()
-    return X[known], Y[known][:, outputs]
-
-
-def _join(models: list[TangentModel]) -> Model:
-    return models[0] if len(models) == 1 else ModelList(*models)
-
-
-def _weighted(members: list[Json]) -> list[Json]:
-    """Members with weights proportional to their evidence; negligible ones left out."""
-    evidence = torch.tensor([m["weights"] for m in members], dtype=torch.float64)
-    weights = torch.softmax(evidence, dim=0)
-    is_kept = (weights >= _PRUNED).any(dim=1)
-    weights = weights * is_kept.unsqueeze(1)
-    weights = weights / weights.sum(dim=0)
-    return [
-        {**m, "weights": w.tolist()}
-        for m, w, kept in zip(members, weights, is_kept, strict=True)
-        if kept
-    ]
+def _member(index: int, hyper: Hyper, weights: list[float]) -> Json:
+    return {"index": index, "hyper": hyper.to_json(), "weights": weights}

@@ -32,9 +32,9 @@ def learned(
 ) -> tuple[Hyper, Float[Tensor, " o"]]:
     """Hyper-parameters of maximal evidence, and that evidence.
 
-    Climbed from `warm`, if there is any, else from several starts. Of the infinitely wide network, if θ_0 is None. A finite network starts where the
-    infinite one ended, if that has a closed form: it is close, and its evidence is
-    cheaper to climb.
+    Climbed from `warm`, if there is any, else from several starts. Of the infinitely
+    wide network, if θ_0 is None. A finite network starts where the infinite one ended,
+    if that has a closed form: it is close, and its evidence is cheaper to climb.
     """
     X, targets = data
     d = X.shape[1]
