@@ -74,7 +74,7 @@ def constraint_bounds(model: Model, beta: float) -> LowerBounds:
 
 def _bound(model: Model, X: Tensor, beta: float) -> Float[Tensor, "... k"]:
     posterior: Any = model.posterior(X.unsqueeze(-2))
-    mean = posterior.mean.squeeze(-2)
+    mean: Tensor = posterior.mean.squeeze(-2)
     if beta == 0.0:
         return mean
     sigma = posterior.variance.clamp_min(1e-20).sqrt().squeeze(-2)

@@ -133,6 +133,7 @@ class _Own:
         from wideopt.optimizer import Optimizer
 
         n_init = len(initial_design(task, seed))
+        self._has_constraints = task.n_constraints > 0
         self._optimizer = Optimizer(
             task.space,
             method=contender.name,
@@ -147,6 +148,11 @@ class _Own:
 
     def tell(self, x: Any, y: float, c: list[float]) -> None:
         self._optimizer.tell(x, y, c or None)
+
+    @property
+    def message(self) -> str:
+        """What the method says of constraints; it takes a pass over the history."""
+        return self._optimizer.best.message if self._has_constraints else ""
 
 
 def initial_design(task: Task, seed: int) -> list[Any]:

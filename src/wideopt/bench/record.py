@@ -6,7 +6,9 @@ A record holds what was run (`suite`, `task`, `method`, `options`, `seed`), with
 (`versions`, `commit`, `machine`), how it ended (`status`, `error`), what it cost
 (`seconds`, `memory_mb`) and its `trajectory`, column by column: `x`; `y` and `c`, true;
 `y_observed` and `c_observed`, as the method saw them; `ask_cpu`, `ask_wall`, `tell_cpu`
-and `tell_wall`, in seconds. A value that is not finite is null.
+and `tell_wall`, in seconds. A value that is not finite is null. `messages` are what the
+method said of a task with constraints, such as that no point looks feasible: each as
+the number of evaluations it knew and the text, where the text changed.
 
 While it runs, a run appends to a hidden journal beside its record, one line an
 evaluation, so that a run that is stopped keeps what it has done.
@@ -153,8 +155,16 @@ def assemble(
             "baseline": header["memory_mb"]["baseline"],
             "peak": max((step["memory_mb"] for step in steps), default=None),
         },
+        "messages": _messages(steps),
         "trajectory": {name: [step[name] for step in steps] for name in COLUMNS},
     }
+
+
+def _messages(steps: list[Record]) -> list[tuple[int, str]]:
+    """Each message with the number of evaluations before it, where it changed."""
+    texts = ["", *(step.get("message", "") for step in steps)]
+    pairs = enumerate(zip(texts, texts[1:], strict=False))
+    return [(i, text) for i, (before, text) in pairs if text != before]
 
 
 def _plain(value: Any) -> Any:

@@ -138,6 +138,7 @@ def _steps(contender: Contender, task: Task, seed: int) -> Iterator[Record]:
             "tell_cpu": tell_cpu,
             "tell_wall": tell_wall,
             "memory_mb": provenance.peak_memory_mb(),
+            "message": getattr(session, "message", ""),
         }
         if os.getppid() != parent:
             raise SystemExit("The runner is gone, so this run ends.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -10,23 +11,43 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.data.dataset import Dataset
+from wideopt.exceptions import InputError
 from wideopt.methods.base import ModelCache, State
 from wideopt.search.candidates import scattered, snapped
 from wideopt.search.design import seed_from
 from wideopt.surrogates.tangent import Tangent
 
-__all__ = ["drawn_once", "grown", "uniform"]
+__all__ = ["check_mode", "trained", "uniform"]
 
 
-def drawn_once(state: State, generator: torch.Generator) -> tuple[int, State]:
-    """The seed of θ_0, which is drawn in the first call of a run and kept in state."""
+def check_mode(method: Any, paper_only: tuple[str, ...]) -> None:
+    """Raise for an option that the chosen mode, `method.faithful`, does not know."""
+    for name in ("n_restarts",) if method.faithful else paper_only:
+        if getattr(method, name) is not None:
+            how = "leave it out" if method.faithful else "set faithful=True"
+            raise InputError(
+                f"Option {name} means nothing with faithful={method.faithful}; {how}."
+            )
+
+
+def trained(
+    recipe: Callable[[int], Tangent],
+    data: Dataset,
+    state: State,
+    generator: torch.Generator,
+    cache: ModelCache,
+) -> tuple[Model, State]:
+    """The trained model; θ_0 is drawn once in a run, and state keeps its seed."""
     seed = state.get("theta_0")
     if seed is None:
         seed = seed_from(generator)
-    return seed, {**state, "theta_0": seed}
+    surrogate = recipe(seed)
+    with torch.no_grad():
+        base = _grown(surrogate, data, cache)
+    return surrogate.trained(base), {**state, "theta_0": seed}
 
 
-def grown(surrogate: Tangent, data: Dataset, cache: ModelCache) -> Model:
+def _grown(surrogate: Tangent, data: Dataset, cache: ModelCache) -> Model:
     """The model of all rows, one after the other: the same numbers with or without."""
     X, Z = data.X, data.Z
     if bool(Z.isnan().any()):

@@ -29,7 +29,7 @@ from torch import Tensor
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
 from wideopt.methods.base import ModelCache, State, check_counts, one_by_one
-from wideopt.methods.faithful import drawn_once, grown, uniform
+from wideopt.methods.faithful import trained, uniform
 from wideopt.numerics.activations import get_activation
 from wideopt.numerics.training import Training
 from wideopt.search.maximize import best_new
@@ -86,12 +86,8 @@ class FaithfulNeuralBO:
     def fitted(
         self, data: Dataset, state: State, generator: torch.Generator, cache: ModelCache
     ) -> tuple[Model, State]:
-        """The trained model; θ_0 is drawn once in a run, and state keeps its seed."""
-        seed, state = drawn_once(state, generator)
-        surrogate = self.surrogate(seed)
-        with torch.no_grad():
-            base = grown(surrogate, data, cache)
-        return surrogate.trained(base), state
+        """The trained model of the data."""
+        return trained(self.surrogate, data, state, generator, cache)
 
     def chosen(
         self,

@@ -23,7 +23,7 @@ from wideopt.acquisition.bounds import constraint_bounds
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
 from wideopt.methods.base import ModelCache, State, incumbent, one_by_one
-from wideopt.methods.faithful import drawn_once, grown, uniform
+from wideopt.methods.faithful import trained, uniform
 from wideopt.numerics.training import Training
 from wideopt.search.maximize import best_new
 from wideopt.search.within import Pool
@@ -66,12 +66,8 @@ class FaithfulNeuralCBO:
     def fitted(
         self, data: Dataset, state: State, generator: torch.Generator, cache: ModelCache
     ) -> tuple[Model, State]:
-        """The trained model; W_0 is drawn once in a run, and state keeps its seed."""
-        seed, state = drawn_once(state, generator)
-        surrogate = self.surrogate(seed)
-        with torch.no_grad():
-            base = grown(surrogate, data, cache)
-        return surrogate.trained(base), state
+        """The trained model of the data."""
+        return trained(self.surrogate, data, state, generator, cache)
 
     def chosen(
         self,

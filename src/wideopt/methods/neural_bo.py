@@ -34,6 +34,7 @@ from wideopt.acquisition.draws import PenalizedDraw
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
 from wideopt.methods.base import ModelCache, State, check_counts, fitted, one_by_one
+from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_bo import FaithfulNeuralBO
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize
@@ -95,7 +96,7 @@ class NeuralBO:
             if getattr(self, name) is not None
         ]
         check_counts(self, "depth", *given)
-        self._check_mode()
+        check_mode(self, _PAPER_ONLY)
         if self.faithful:
             self._paper()
         else:
@@ -116,15 +117,6 @@ class NeuralBO:
             raise InputError(
                 f"Option alpha must lie between 0 and 1, but got {self.alpha}."
             )
-
-    def _check_mode(self) -> None:
-        absent = ("n_restarts",) if self.faithful else _PAPER_ONLY
-        for name in absent:
-            if getattr(self, name) is not None:
-                how = "leave it out" if self.faithful else "set faithful=True"
-                raise InputError(
-                    f"Option {name} means nothing with faithful={self.faithful}; {how}."
-                )
 
     def _paper(self) -> FaithfulNeuralBO:
         activation = "relu" if self.activation == "auto" else self.activation

@@ -48,6 +48,7 @@ from wideopt.methods.base import (
     incumbent,
     one_by_one,
 )
+from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_cbo import FaithfulNeuralCBO
 from wideopt.search.candidates import candidates
 from wideopt.search.maximize import Search, climb, maximize, score
@@ -104,13 +105,7 @@ class NeuralCBO:
         self._check_numbers()
         counts = ("n_candidates", "n_restarts", "depth", "width")
         check_counts(self, *(n for n in counts if getattr(self, n) is not None))
-        absent = ("n_restarts",) if self.faithful else _PAPER_ONLY
-        for name in absent:
-            if getattr(self, name) is not None:
-                how = "leave it out" if self.faithful else "set faithful=True"
-                raise InputError(
-                    f"Option {name} means nothing with faithful={self.faithful}; {how}."
-                )
+        check_mode(self, _PAPER_ONLY)
         if self.faithful:
             self._paper()
         else:

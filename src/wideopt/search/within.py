@@ -9,6 +9,7 @@ Where no candidate fulfills the bounds, the excess is minimized first.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -153,7 +154,7 @@ class _Climb:
         """Where the climb ends; its start if it goes astray."""
         x_0 = self.start[self.free].cpu().numpy()
         scale = max(1.0, float(np.abs(self._at(x_0)[1][0]).max()))
-        found = minimize(
+        found: Any = minimize(  # type: ignore[call-overload]
             lambda x: (self._at(x)[0][0] / scale, self._at(x)[1][0] / scale),
             x_0,
             jac=True,
