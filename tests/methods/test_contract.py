@@ -20,12 +20,28 @@ from tests.methods.contract_problems import (
     tell,
     walk,
 )
+from wideopt.methods import catalog
 
 METHODS = list(wo.methods())
 
 
-@pytest.fixture(params=METHODS)
+def _marked(names):
+    """Of methods that share a class the first; the others are slow, `auto` too."""
+    seen = set()
+    for name in names:
+        path = catalog._CATALOG[name].path
+        is_known = path in seen or name == "auto"
+        seen.add(path)
+        yield pytest.param(name, marks=pytest.mark.slow if is_known else ())
+
+
+@pytest.fixture(params=_marked(METHODS))
 def method(request):
+    return request.param
+
+
+@pytest.fixture(params=METHODS)
+def every_method(request):
     return request.param
 
 
@@ -60,7 +76,8 @@ def fed(method, problem, outcome, n=5):
     return opt
 
 
-def test_walk(method, problem):
+def test_walk(every_method, problem):
+    method = every_method
     opt = optimizer(method, problem)
     points = walk(opt, problem, 5)
     space = wo.Space(problem.space)

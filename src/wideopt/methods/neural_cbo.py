@@ -79,7 +79,7 @@ class NeuralCBO:
             relu if faithful.
         depth: hidden layers, if the activation is given; 2 if faithful.
         n_candidates: points scored; by default 1024, and 10,000 if faithful.
-        n_restarts: searches by gradient, 3 by default; there are none if faithful.
+        n_restarts: searches by gradient, 2 by default; there are none if faithful.
         faithful: whether to follow the paper to the letter. These are for that only:
         lr: learning rate α, 0.001 by default.
         width: hidden units m, 200 by default; the paper has the number of evaluations.
@@ -164,7 +164,7 @@ class NeuralCBO:
         """The next point, and the least β that leaves any (-∞ if that is known)."""
         n_candidates = self.n_candidates or 1024
         n_local = n_candidates // 2
-        n_restarts = self.n_restarts or 3
+        n_restarts = self.n_restarts or 2
         search = Search(n_candidates - n_local, n_local, n_restarts, 50)
         bounds = constraint_bounds(model, self._beta(model, generator))
         objective = outputs_of(model)[0]

@@ -189,8 +189,21 @@ class TangentKernel(Kernel[TangentSide]):
     def jvp(
         self, A: Float[Tensor, "... n d"], w: Float[Tensor, "... p"]
     ) -> Float[Tensor, "... n"]:
-        """Return features(A) w, the directional derivative of o·h along w."""
-        return self.jvp_from(self.represent(A), w)
+        """Return features(A) w, the directional derivative of o·h along w.
+
+        For one hidden layer with the constants folded into w: as few passes over the
+        (n, m) activations as there can be, since these are what a draw costs.
+        """
+        if self.layers != (0, 1):
+            return self.jvp_from(self.represent(A), w)
+        Z = self.scales.embed(A)
+        V, v = self._split(w)
+        W, q = self.weights
+        oc = self.architecture.layer_scale * self.scales.output[..., None, None]
+        z = Z @ W.mT
+        phi = self.architecture.phi
+        outer = (phi.phi(z) @ (oc * v).mT).squeeze(-1)
+        return outer + (phi.dphi(z) * (Z @ (oc * q.mT * V).mT)).sum(-1)
 
     def vjp_from(
         self, a: TangentSide, r: Float[Tensor, "... n"]
@@ -258,7 +271,7 @@ class TangentDraw(Draw):
 
     def __call__(self, X: Float[Tensor, "... n d"]) -> Float[Tensor, "s ... n"]:
         """Return the values of all functions at X: one Jacobian-vector product."""
-        return self.at(self.kernel.represent(X))
+        return self.kernel.jvp(X, aligned(self.w, X.ndim - 2))
 
 
 def _summed(parts: Iterable[Tensor]) -> Tensor:

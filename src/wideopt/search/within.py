@@ -149,6 +149,8 @@ class _Climb:
     ) -> None:
         self.acqf, self.bounds, self.start, self.free = acqf, bounds, start, free
         self.known: dict[bytes, tuple[Vector, NDArray[np.float64]]] = {}
+        with torch.no_grad():
+            self.k = bounds(start).shape[-1]
 
     def end(self, max_iter: int) -> Float[Tensor, " d"]:
         """Where the climb ends; its start if it goes astray."""
@@ -179,9 +181,7 @@ class _Climb:
         key = x.tobytes()
         if key not in self.known:
             point = self._point(x)
-            with torch.no_grad():
-                k = self.bounds(point).shape[-1]
-            copies = point.repeat(k + 1, 1).requires_grad_()
+            copies = point.repeat(self.k + 1, 1).requires_grad_()
             value = -self.acqf(copies[:1].unsqueeze(-2))
             bounds = -self.bounds(copies[1:]).diagonal()
             both = torch.cat([value, bounds])
