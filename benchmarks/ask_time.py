@@ -44,14 +44,19 @@ SIZES = (50, 100, 200, 500, 1000, 2000)
 
 def measure(method: str, dim: int, n: int, n_asks: int) -> dict[str, Any]:
     """The costs of suggestions that know n observations or a few more."""
+    # n_init = 1, so that no ask is for the initial design
+    problem = problems.get(f"levy-{dim}")
+    task = bench.from_problem(problem, n_evals=n + 1 + n_asks, n_init=1)
+    return costs(method, task, n, n_asks)
+
+
+def costs(method: str, task: bench.Task, n: int, n_asks: int) -> dict[str, Any]:
+    """The costs of suggestions for a task after n Sobol points."""
     import torch
 
     torch.set_num_threads(1)
     contender = bench.parse(method)
-    # n_init = 1, so that no ask is for the initial design
-    problem = problems.get(f"levy-{dim}")
-    task = bench.from_problem(problem, n_evals=n + 1 + n_asks, n_init=1)
-    known = [Observation(x, task.truth(x)[0], []) for x in _points(dim, n, task)]
+    known = [Observation(x, *task.truth(x)) for x in _points(n, task)]
     session = contender.start(task, 0, known if contender.is_external else [])
     if not contender.is_external:
         for observation in known:
@@ -62,9 +67,9 @@ def measure(method: str, dim: int, n: int, n_asks: int) -> dict[str, Any]:
         start = time.process_time()
         x = session.ask()
         asked = time.process_time()
-        y = task.truth(x)[0]
+        truth = task.truth(x)
         evaluated = time.process_time()
-        session.tell(x, y, [])
+        session.tell(x, *truth)
         asks.append(asked - start)
         tells.append(time.process_time() - evaluated)
     return {
@@ -77,22 +82,28 @@ def measure(method: str, dim: int, n: int, n_asks: int) -> dict[str, Any]:
     }
 
 
-def _points(dim: int, n: int, task: bench.Task) -> Iterator[Any]:
+def _points(n: int, task: bench.Task) -> Iterator[Any]:
     from torch.quasirandom import SobolEngine
 
-    for u in SobolEngine(dim, scramble=True, seed=1).draw(n).double().numpy():
+    engine = SobolEngine(task.space.n_dims, scramble=True, seed=1)
+    for u in engine.draw(n).double().numpy():
         yield task.space.config(task.space.decode(u))
 
 
-def measured(job: dict[str, Any], path: Path, max_seconds: float) -> dict[str, Any]:
-    """The measurement of a job: the recorded one, or else made in a new process."""
+def measured(
+    job: dict[str, Any], path: Path, max_seconds: float, script: str = __file__
+) -> dict[str, Any]:
+    """The measurement of a job: the recorded one, or else made in a new process.
+
+    `script` is called with `--job` and prints a line of JSON.
+    """
     record = _recorded(job, path, max_seconds)
     if record is not None:
         return record
     outcome: dict[str, Any] = {"status": "complete", "max_seconds": max_seconds}
     try:
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", __file__, "--job", json.dumps(job)],
+            [sys.executable, "-W", "ignore", script, "--job", json.dumps(job)],
             env={**environ, **provenance.THREADS},
             capture_output=True,
             text=True,

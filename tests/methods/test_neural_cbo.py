@@ -84,13 +84,13 @@ def test_faithful_mean_is_one_pass_of_sgd():
     torch.testing.assert_close(trained, W.detach())
 
 
-def test_an_infeasible_problem_is_recognized_and_the_run_goes_on():
-    result = wo.minimize(
-        disks, [(0, 1), (0, 1)], method="neural-cbo", n_evals=20, seed=0, options=QUICK
-    )
-    assert "No point looks feasible" in result.message
-    assert result.n_evals == 20
-    assert not result.feasible
+def test_an_infeasible_problem_is_recognized_but_not_in_haste():
+    method = NeuralCBO(n_candidates=256, n_restarts=1, activation="erf")
+    few, many = data_of(disks, 20, 2), data_of(disks, 26, 2)
+    for data, is_told in ((few, False), (many, True)):
+        points, state = method.propose(data, 1, {}, torch.Generator().manual_seed(0))
+        assert points.shape == (1, 2)
+        assert ("No point looks feasible" in state.get("message", "")) == is_told
 
 
 def test_a_message_goes_when_a_feasible_point_is_known():

@@ -13,7 +13,10 @@ _FINITE = {"allow_nan": False, "allow_infinity": False}
 def reals(draw):
     if draw(st.booleans()):
         bound = st.floats(1e-300, 1e300)
-        low, high = sorted(draw(st.tuples(bound, bound).filter(lambda b: b[0] != b[1])))
+        ends = st.tuples(bound, bound).filter(
+            lambda b: math.log(b[0]) != math.log(b[1])
+        )
+        low, high = sorted(draw(ends))
         return wo.Real(low, high, log=True)
     bound = st.floats(-1e300, 1e300)
     low, high = sorted(draw(st.tuples(bound, bound).filter(lambda b: b[0] != b[1])))

@@ -118,3 +118,9 @@ def test_kindred_values_become_plain_ones(parameter, value, legal):
     checked = parameter.check(value)
     assert checked == legal
     assert type(checked) is type(legal)
+
+
+def test_ends_with_equal_logarithms_are_refused():
+    low = 1.2768783171216662e299
+    with pytest.raises(wo.SpaceError, match="logarithms differ"):
+        wo.Real(low, math.nextafter(low, math.inf), log=True)

@@ -21,6 +21,7 @@ __all__ = [
     "save_bars",
     "save_convergence",
     "save_fractions",
+    "save_grid",
     "save_lines",
     "save_times",
 ]
@@ -96,6 +97,29 @@ def save_convergence(runs: Sequence[Run], path: Path) -> None:
         if is_log and _has_positive(axis):
             axis.set_yscale("log")
     figure.suptitle(first.task)
+    _finish(figure, axes[0], path)
+
+
+def save_grid(
+    tasks: Mapping[str, Sequence[Run]],
+    path: Path,
+    *,
+    name: str,
+    label: str,
+    is_log: bool = False,
+) -> None:
+    """One curve of runs, by its name in `Run`, a panel for each task."""
+    n_columns = min(len(tasks), 3)
+    figure, axes = _figure(-(-len(tasks) // n_columns), n_columns)
+    for axis, (task, runs) in zip(axes, tasks.items(), strict=False):
+        _draw_curves(axis, runs, name)
+        axis.axvline(runs[0].n_init, color="0.7", linewidth=0.8, zorder=0)
+        axis.set(xlabel="evaluations", ylabel=label, title=task)
+        axis.locator_params(axis="x", integer=True)
+        if is_log and _has_positive(axis):
+            axis.set_yscale("log")
+    for axis in axes[len(tasks) :]:
+        axis.set_visible(False)
     _finish(figure, axes[0], path)
 
 

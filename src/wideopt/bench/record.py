@@ -20,6 +20,7 @@ import hashlib
 import json
 import math
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -160,11 +161,11 @@ def assemble(
     }
 
 
-def _messages(steps: list[Record]) -> list[tuple[int, str]]:
+def _messages(steps: list[Record]) -> list[list[Any]]:
     """Each message with the number of evaluations before it, where it changed."""
     texts = ["", *(step.get("message", "") for step in steps)]
-    pairs = enumerate(zip(texts, texts[1:], strict=False))
-    return [(i, text) for i, (before, text) in pairs if text != before]
+    pairs = enumerate(pairwise(texts))
+    return [[i, text] for i, (before, text) in pairs if text != before]
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,9 @@ beyond the edge, now within it. Further:
 
 - no point is within the bounds: β grows to the least value that leaves one;
 - no feasible point is known: the probability of feasibility is maximized;
-- β must exceed `confidence` before that: the message says that no point looks feasible.
+- β must exceed `confidence` before that: the message says that no point looks feasible
+  (once there are 20 observations and two more a dimension: a model of fewer may be
+  wrong about its own certainty).
 
 Notation: u_i, σ_i mean and deviation of constraint i, γ information gain; the least β
 at which a point is within its bounds is max_i u_i/σ_i. Lemma 3.5:
@@ -60,6 +62,9 @@ __all__ = ["NeuralCBO", "theoretical_beta"]
 
 _SPREAD = 2.0  # deviation of a drawn β; with 1, runs were caught in local optima more
 _MARGIN = 0.1  # added to the least β that leaves a point, so that it leaves a region
+_N_JUDGED = (
+    20  # observations before a problem is called infeasible, plus two a dimension
+)
 _PAPER_ONLY = ("lr", "width")
 
 
@@ -156,7 +161,9 @@ class NeuralCBO:
             return point
 
         points = one_by_one(data, n, choose)
-        return points, _explained(state, needs[0], self.confidence)
+        is_early = data.n < _N_JUDGED + 2 * data.n_dims
+        need = -math.inf if is_early else needs[0]
+        return points, _explained(state, need, self.confidence)
 
     def _chosen(
         self, model: Model, data: Dataset, generator: torch.Generator

@@ -194,7 +194,7 @@ class TangentKernel(Kernel[TangentSide]):
         For one hidden layer with the constants folded into w: as few passes over the
         (n, m) activations as there can be, since these are what a draw costs.
         """
-        if self.layers != (0, 1):
+        if self.architecture.depth > 1 or self.layers != (0, 1):
             return self.jvp_from(self.represent(A), w)
         Z = self.scales.embed(A)
         V, v = self._split(w)

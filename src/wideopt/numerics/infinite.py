@@ -150,7 +150,7 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         is_halved = self.architecture.init == "antisymmetric"
         finite = replace(
             self.architecture,
-            width=self.draw_width or (2048 if self.architecture.depth == 1 else 384),
+            width=self.draw_width or (4096 if self.architecture.depth == 1 else 512),
             init="gaussian" if is_halved else self.architecture.init,
         )
         weights = finite.initial_weights(self.scales.d, generator)

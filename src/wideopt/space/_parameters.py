@@ -66,6 +66,11 @@ class Real:
                 f"Real needs a range that a float can hold, but [{self.low}, "
                 f"{self.high}] is wider."
             )
+        if self.log and math.log(self.low) == math.log(self.high):
+            raise SpaceError(
+                f"Real needs ends whose logarithms differ, but those of [{self.low}, "
+                f"{self.high}] do not; use log=False."
+            )
 
     @property
     def n_dims(self) -> int:

@@ -6,9 +6,16 @@ Noisy tasks: sd 5% of each output's sd, constraints included, as in the authors'
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from wideopt.bench.suite import Suite, register
 from wideopt.bench.task import NEURAL_CBO_CODE, Task, from_problem
 from wideopt.problems import get
+
+if TYPE_CHECKING:
+    from wideopt.bench.run_data import Run
 
 __all__ = ["SUITE"]
 
@@ -30,6 +37,12 @@ def _make(name: str, is_smoke: bool) -> Task:
     )
 
 
+def _section(runs: Sequence[Run], folder: Path) -> str:
+    from wideopt.bench.constrained import constrained_section
+
+    return constrained_section(runs, folder)
+
+
 SUITE = register(
     Suite(
         name="neural-cbo",
@@ -39,9 +52,10 @@ SUITE = register(
         make=_make,
         methods=(
             *("neural-cbo", "neural-cbo[faithful=true]", "cei", "configopt", "ucb-c"),
-            *("admmbo", "scbo", "gp-ei", "random", "peer:botorch-logei"),
-            *("peer:optuna-tpe", "peer:optuna-gp", "peer:cma"),
+            *("admmbo", "scbo", "peer:botorch-logei", "peer:optuna-tpe"),
+            *("peer:optuna-gp", "peer:cma", "random"),
         ),
         reference="neural-cbo",
+        section=_section,
     )
 )
