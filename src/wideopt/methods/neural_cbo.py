@@ -62,9 +62,7 @@ __all__ = ["NeuralCBO", "theoretical_beta"]
 
 _SPREAD = 2.0  # deviation of a drawn β; with 1, runs were caught in local optima more
 _MARGIN = 0.1  # added to the least β that leaves a point, so that it leaves a region
-_N_JUDGED = (
-    20  # observations before a problem is called infeasible, plus two a dimension
-)
+_N_JUDGED = 20  # observations, plus two a dimension, before the message
 _PAPER_ONLY = ("lr", "width")
 
 
