@@ -1,0 +1,109 @@
+"""Fourth derivatives of tanh networks: Taylor series against nested differentiation.
+
+    python benchmarks/pde_derivatives.py [--points 1000] [--width 200] [--order 4]
+
+Networks of one to three hidden layers with two inputs, float64, one thread, in two
+tasks: the derivative at every point, and the gradient of its mean square in the
+weights, which training on an equation needs. Printed: the median time by
+`wideopt.pde.partial`, and how many times as long nested reverse mode and nested forward
+mode take. The three take turns, so that a busy machine slows all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad, jvp, vmap
+
+import wideopt as wo
+
+Function = Callable[[Tensor], Tensor]
+Derivative = Callable[[Function, Tensor, int], Tensor]
+
+
+def taylor(u: Function, x: Tensor, order: int) -> Tensor:
+    return wo.pde.partial(u, x, 0, order)
+
+
+def reverse(u: Function, x: Tensor, order: int) -> Tensor:
+    if order == 0:
+        return u(x)
+    return grad(lambda z: reverse(u, z, order - 1))(x)[0]
+
+
+def forward(u: Function, x: Tensor, order: int) -> Tensor:
+    if order == 0:
+        return u(x)
+    unit = torch.eye(len(x), dtype=x.dtype)[0]
+    return jvp(lambda z: forward(u, z, order - 1), (x,), (unit,))[1]
+
+
+WAYS: dict[str, Derivative] = {"taylor": taylor, "reverse": reverse, "forward": forward}
+
+
+def network(depth: int, width: int) -> torch.nn.Module:
+    layers: list[torch.nn.Module] = [torch.nn.Linear(2, width), torch.nn.Tanh()]
+    for _ in range(depth - 1):
+        layers += [torch.nn.Linear(width, width), torch.nn.Tanh()]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(width, 1)).double()
+
+
+def tasks(
+    net: torch.nn.Module, X: Tensor, order: int, way: Derivative
+) -> list[Function]:
+    weights = {name: weight.detach() for name, weight in net.named_parameters()}
+
+    def values(weights: dict[str, Tensor]) -> Tensor:
+        def u(x: Tensor) -> Tensor:
+            return functional_call(net, weights, (x,)).squeeze(-1)
+
+        return vmap(lambda x: way(u, x, order))(X)
+
+    return [
+        lambda: values(weights),
+        lambda: grad(lambda weights: values(weights).square().mean())(weights),
+    ]
+
+
+def seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--points", type=int, default=1000)
+    parser.add_argument("--width", type=int, default=200)
+    parser.add_argument("--order", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=7)
+    args = parser.parse_args(argv)
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    X = torch.rand(args.points, 2, dtype=torch.float64)
+    for depth in (1, 2, 3):
+        net = network(depth, args.width)
+        runs = {name: tasks(net, X, args.order, way) for name, way in WAYS.items()}
+        exact, ours = runs["reverse"][0](), runs["taylor"][0]()
+        error = float((ours - exact).abs().max() / exact.abs().max())
+        print(f"{depth} hidden layers, order {args.order}: difference {error:.1e}")
+        for index, task in enumerate(("derivative", "gradient of its square")):
+            times: dict[str, list[float]] = {name: [] for name in WAYS}
+            for _ in range(args.repeats):
+                for name, run in runs.items():
+                    times[name].append(seconds(run[index]))
+            median = {name: statistics.median(each) for name, each in times.items()}
+            ratios = (
+                f"{name} mode {median[name] / median['taylor']:.1f} times"
+                for name in ("reverse", "forward")
+            )
+            print(f"  {task}: {1e3 * median['taylor']:.1f} ms; {', '.join(ratios)}")
+
+
+if __name__ == "__main__":
+    main()
