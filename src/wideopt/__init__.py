@@ -20,6 +20,7 @@ _LAZY = {
     "InputError": "wideopt.exceptions",
     "Integer": "wideopt.space",
     "Optimizer": "wideopt.optimizer",
+    "PDE": "wideopt.pde",
     "Real": "wideopt.space",
     "Result": "wideopt.result",
     "Space": "wideopt.space",
@@ -31,11 +32,14 @@ _LAZY = {
     "maximize": "wideopt.run",
     "methods": "",
     "minimize": "wideopt.run",
+    "multiagent": "",
+    "pde": "",
     "problems": "",
     "surrogates": "",
 }
 
 __all__ = [
+    "PDE",
     "Categorical",
     "FitError",
     "InputError",
@@ -52,12 +56,14 @@ __all__ = [
     "maximize",
     "methods",
     "minimize",
+    "multiagent",
+    "pde",
     "problems",
     "surrogates",
 ]
 
 if TYPE_CHECKING:
-    from wideopt import problems, surrogates
+    from wideopt import multiagent, pde, problems, surrogates
     from wideopt.data import Trial
     from wideopt.exceptions import (
         FitError,
@@ -68,6 +74,7 @@ if TYPE_CHECKING:
         WideoptWarning,
     )
     from wideopt.optimizer import Optimizer
+    from wideopt.pde import PDE
     from wideopt.result import Result
     from wideopt.run import maximize, minimize
     from wideopt.space import Categorical, Integer, Real, Space
