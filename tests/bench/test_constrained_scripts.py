@@ -69,11 +69,11 @@ def test_the_disks_do_not_meet(infeasible):
 
 def test_infeasibility_is_recognized_and_resumed(infeasible, tmp_path, capsys):
     quick = "neural-cbo[activation=erf,n_candidates=64,n_restarts=1]"
-    call = ["--methods", quick, "random", "--seeds", "1", "--n-evals", "11"]
+    call = ["--methods", quick, "random", "--seeds", "1", "--n-evals", "26"]
     call += ["--results", str(tmp_path)]
     infeasible["main"](call)
     printed = capsys.readouterr().out
-    assert f"{quick}: 1 of 1 seeds within 11, 1 still say so in the end" in printed
+    assert f"{quick}: 1 of 1 seeds within 26, 1 still say so in the end" in printed
     assert "random: 0 of 1 seeds" in printed
     assert "There are no records with messages" in printed
     (path,) = tmp_path.glob("infeasible/two-disks/neural-cbo*/0.json")
