@@ -52,6 +52,8 @@ def test_budgets_and_noise_are_those_of_the_papers():
 
 
 def needs_wordnet(test):
+    # The corpus is a Debian package that `.ci/run` installs; elsewhere `make wordnet`
+    # does, and a machine without apt can still run all other tests.
     try:
         documents.wordnet_path()
     except WideoptError as error:

@@ -36,10 +36,10 @@ from torch import Tensor
 
 from wideopt.acquisition.admm import LogFeasibilityImprovement, Quadratic, Shifted
 from wideopt.data.dataset import Dataset
-from wideopt.exceptions import InputError
 from wideopt.methods.base import (
     State,
     check_counts,
+    check_positive,
     fitted,
     hallucinated,
     one_by_one,
@@ -79,10 +79,7 @@ class ADMMBO:
 
     def __post_init__(self) -> None:
         GaussianProcess(self.kernel)
-        for name in ("rho", "big_m"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and value > 0):
-                raise InputError(f"Option {name} must be positive, but got {value!r}.")
+        check_positive(self, "rho", "big_m")
         counts = ("n_optimality", "n_feasibility", "n_candidates", "n_restarts")
         check_counts(self, *counts)
 

@@ -7,6 +7,7 @@ proposes the same points, so that a restored optimizer continues bit for bit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -28,6 +29,7 @@ __all__ = [
     "ModelCache",
     "State",
     "check_counts",
+    "check_positive",
     "feasibly",
     "fitted",
     "hallucinated",
@@ -190,3 +192,11 @@ def check_counts(method: object, *names: str) -> None:
         value = getattr(method, name)
         if not isinstance(value, int) or value < 1:
             raise InputError(f"Option {name} must be at least 1, but got {value}.")
+
+
+def check_positive(method: object, *names: str) -> None:
+    """Raise unless each of these options is a finite number above 0, or not given."""
+    for name in names:
+        value = getattr(method, name)
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"Option {name} must be positive, but got {value!r}.")

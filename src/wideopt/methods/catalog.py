@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import importlib
 from dataclasses import dataclass, fields
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from wideopt.exceptions import InputError
 
@@ -19,6 +20,13 @@ __all__ = [
 ]
 
 COMMON_OPTIONS = ("n_init", "device")  # understood by the optimizer, for every method
+
+_KINDS = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a word",
+}
 
 
 @dataclass(frozen=True)
@@ -176,4 +184,32 @@ def create(name: str, options: dict[str, Any] | None = None) -> Any:
             raise InputError(
                 f"Method {name} has no option {option!r}; {nearest(option, known)}"
             )
+    for option, value in own.items():
+        _check_kind(name, option, value, get_type_hints(cls)[option])
     return cls(**preset, **own)
+
+
+def _check_kind(name: str, option: str, value: object, hint: Any) -> None:
+    """Raise unless a value is of the kind that the method's field says.
+
+    Ranges are for the method to check; it can then rely on the kind.
+    """
+    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    if get_origin(hint) is Literal:
+        words = get_args(hint)
+        is_right, wanted = value in words, " or ".join(map(repr, words))
+    elif all(kind in _KINDS or kind is type(None) for kind in kinds):
+        is_right = any(_is_of(value, kind) for kind in kinds)
+        wanted = " or ".join(_KINDS[kind] for kind in kinds if kind in _KINDS)
+    else:
+        return  # an object
+    if not is_right:
+        raise InputError(
+            f"Option {option} of {name} must be {wanted}, but got {value!r}."
+        )
+
+
+def _is_of(value: object, kind: type) -> bool:
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, int | float if kind is float else kind)

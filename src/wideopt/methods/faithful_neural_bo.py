@@ -27,8 +27,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.data.dataset import Dataset
-from wideopt.exceptions import InputError
-from wideopt.methods.base import ModelCache, State, check_counts, one_by_one
+from wideopt.methods.base import (
+    ModelCache,
+    State,
+    check_counts,
+    check_positive,
+    one_by_one,
+)
 from wideopt.methods.faithful import trained, uniform
 from wideopt.numerics.activations import get_activation
 from wideopt.numerics.training import Training
@@ -56,10 +61,7 @@ class FaithfulNeuralBO:
 
     def __post_init__(self) -> None:
         check_counts(self, "epochs", "batch_size")
-        for name in ("lam", "lr"):
-            value = getattr(self, name)
-            if not value > 0:
-                raise InputError(f"Option {name} must be positive, but got {value}.")
+        check_positive(self, "lam", "lr")
         self.surrogate(seed=0)
 
     def surrogate(self, seed: int) -> Tangent:

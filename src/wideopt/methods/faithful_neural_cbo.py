@@ -21,8 +21,13 @@ from torch import Tensor
 
 from wideopt.acquisition.bounds import constraint_bounds
 from wideopt.data.dataset import Dataset
-from wideopt.exceptions import InputError
-from wideopt.methods.base import ModelCache, State, incumbent, one_by_one
+from wideopt.methods.base import (
+    ModelCache,
+    State,
+    check_positive,
+    incumbent,
+    one_by_one,
+)
 from wideopt.methods.faithful import trained, uniform
 from wideopt.numerics.training import Training
 from wideopt.search.maximize import best_new
@@ -44,8 +49,7 @@ class FaithfulNeuralCBO:
     width: int = 200
 
     def __post_init__(self) -> None:
-        if not self.lr > 0:
-            raise InputError(f"Option lr must be positive, but got {self.lr}.")
+        check_positive(self, "lr")
         self.surrogate(seed=0)
 
     def surrogate(self, seed: int) -> Tangent:

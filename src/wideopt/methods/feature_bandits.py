@@ -25,9 +25,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.data.dataset import Dataset
-from wideopt.exceptions import InputError
 from wideopt.methods.arms import Arms
-from wideopt.methods.base import State, one_by_one
+from wideopt.methods.base import State, check_positive, one_by_one
 
 __all__ = ["FeatureBandit", "KernelBelief", "LinearBelief"]
 
@@ -57,10 +56,7 @@ class FeatureBandit:
     length_scale: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("exploration", "ridge", "length_scale"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"Option {name} must be positive, but got {value}.")
+        check_positive(self, "exploration", "ridge", "length_scale")
 
     def propose(
         self, data: Dataset, n: int, state: State, generator: torch.Generator

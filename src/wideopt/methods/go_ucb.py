@@ -26,7 +26,7 @@ from torch import Tensor
 from wideopt.acquisition.optimism import Belief, FirstOrderBound
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
-from wideopt.methods.base import State, check_counts, one_by_one
+from wideopt.methods.base import State, check_counts, check_positive, one_by_one
 from wideopt.methods.go_ucb_fit import BallCache, Oracle, Output, grown
 from wideopt.methods.laws import check_law, network, user_law
 from wideopt.methods.least_squares import estimated
@@ -80,11 +80,7 @@ class GoUCB:
     )
 
     def __post_init__(self) -> None:
-        for name in ("kappa", "lam"):
-            value = getattr(self, name)
-            is_number = isinstance(value, int | float) and math.isfinite(value)
-            if not (is_number and value > 0) and not (name == "lam" and value is None):
-                raise InputError(f"Option {name} must be positive, but got {value!r}.")
+        check_positive(self, "kappa", "lam")
         counts = ("n_units", "n_starts", "n_candidates", "n_restarts")
         check_counts(self, *counts, *(("horizon",) if self.horizon is not None else ()))
         _check_bounds(self.bounds)

@@ -33,7 +33,14 @@ from torch import Tensor
 from wideopt.acquisition.draws import PenalizedDraw
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
-from wideopt.methods.base import ModelCache, State, check_counts, fitted, one_by_one
+from wideopt.methods.base import (
+    ModelCache,
+    State,
+    check_counts,
+    check_positive,
+    fitted,
+    one_by_one,
+)
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_bo import FaithfulNeuralBO
 from wideopt.search.design import seed_from
@@ -109,10 +116,7 @@ class NeuralBO:
             raise InputError(
                 f"Option nu must be positive, 'theory' or 'adaptive', but got {nu!r}."
             )
-        for name in ("B", "R"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"Option {name} must be positive, but got {value}.")
+        check_positive(self, "B", "R")
         if not 0 < self.alpha < 1:
             raise InputError(
                 f"Option alpha must lie between 0 and 1, but got {self.alpha}."

@@ -45,6 +45,7 @@ from wideopt.methods.base import (
     ModelCache,
     State,
     check_counts,
+    check_positive,
     fitted,
     hallucinated,
     incumbent,
@@ -121,10 +122,7 @@ class NeuralCBO:
             raise InputError(
                 f"Option beta is a number, 'sampled' or 'theory', but got {beta!r}."
             )
-        for name in ("B", "R", "confidence"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"Option {name} must be positive, but got {value}.")
+        check_positive(self, "B", "R", "confidence")
         if not 0 < self.delta < 1:
             raise InputError(
                 f"Option delta must lie between 0 and 1, but got {self.delta}."

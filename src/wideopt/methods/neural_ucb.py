@@ -33,7 +33,7 @@ from wideopt.acquisition.bounds import LowerBounds, NegativeBound, constraint_bo
 from wideopt.acquisition.draws import PenalizedDraw
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
-from wideopt.methods.base import State, check_counts, one_by_one
+from wideopt.methods.base import State, check_counts, check_positive, one_by_one
 from wideopt.numerics.training import Training
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize, score
@@ -78,10 +78,7 @@ class NeuralBandit:
     def __post_init__(self) -> None:
         if self.rule not in ("ucb", "ts"):
             raise InputError(f"rule is 'ucb' or 'ts', but got {self.rule!r}.")
-        for name in ("exploration", "lam"):
-            value = getattr(self, name)
-            if not value > 0:
-                raise InputError(f"Option {name} must be positive, but got {value}.")
+        check_positive(self, "exploration", "lam")
         check_counts(self, "depth", "width", "n_steps", "n_candidates", "n_restarts")
         self._surrogate(seed=0, d=1)
 
