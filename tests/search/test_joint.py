@@ -63,7 +63,7 @@ def test_climb_beats_brute_force_within_the_ball():
     for seed in range(3):
         belief = belief_of(LinearSigmoidLinear(2, 4), seed, beta=0.5)
         starts = grid(4)
-        _, heights = climb([belief], starts, [0, 1], 80)
+        _, heights = climb([belief], starts, [0, 1], Search(max_iter=80))
         assert (heights >= score(FirstStep([belief]), starts) - 1e-9).all()
         generator = torch.Generator().manual_seed(seed)
         V = torch.randn(4096, belief.model.p, generator=generator, dtype=F64)
@@ -75,11 +75,11 @@ def test_climb_beats_brute_force_within_the_ball():
 def test_climb_moves_the_free_dimensions_only_and_stays_in_the_cube():
     belief = belief_of(LinearSigmoidLinear(2, 4))
     starts = grid(4)
-    points, _ = climb([belief], starts, [1], 40)
+    points, _ = climb([belief], starts, [1], Search(max_iter=40))
     assert torch.equal(points[:, 0], starts[:, 0])
     assert not torch.equal(points[:, 1], starts[:, 1])
     assert ((points >= 0) & (points <= 1)).all()
-    points, heights = climb([belief], starts, [], 40)
+    points, heights = climb([belief], starts, [], Search(max_iter=40))
     assert torch.equal(points, starts)
     assert torch.isfinite(heights).all()
 

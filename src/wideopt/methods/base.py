@@ -19,6 +19,7 @@ from torch import Tensor
 
 from wideopt.acquisition.improvement import SumOfLogs, log_feasibility
 from wideopt.data.dataset import Dataset
+from wideopt.data.warp import warped
 from wideopt.exceptions import InputError
 from wideopt.surrogates.base import Surrogate, outputs_of, quiet
 from wideopt.surrogates.tangent import Tangent
@@ -34,7 +35,9 @@ __all__ = [
     "fitted",
     "hallucinated",
     "incumbent",
+    "is_due",
     "one_by_one",
+    "warped_when_fitted",
 ]
 
 State: TypeAlias = "dict[str, Any]"
@@ -71,6 +74,18 @@ class ModelCache:
         return self.model if is_prefix else None
 
 
+def is_due(data: Dataset, state: State) -> bool:
+    """Whether hyper-parameters are to be learned anew: see `fitted`."""
+    at = state.get("fitted_at", 0)
+    is_known = state.get("n_columns") == data.Z.shape[1]
+    return data.n >= at + max(1, at // 8) or not is_known
+
+
+def warped_when_fitted(data: Dataset, state: State) -> Dataset:
+    """The data with the objective on the scale of `warp`, learned when a model is."""
+    return warped(data, data.n if is_due(data, state) else state["fitted_at"])
+
+
 def fitted(
     surrogate: Surrogate,
     data: Dataset,
@@ -86,12 +101,10 @@ def fitted(
     by row.
     """
     Z = data.Z
-    at = state.get("fitted_at", 0)
     is_known = state.get("n_columns") == Z.shape[1]
-    is_due = data.n >= at + max(1, at // 8) or not is_known
     is_fresh = 2 * data.n >= 3 * state.get("searched_at", 0) or not is_known
     with quiet(), torch.no_grad():
-        if not is_due:
+        if not is_due(data, state):
             return _continued(surrogate, data, state, cache or ModelCache()), state
         with torch.enable_grad():
             warm = None if is_fresh else state["hyper"]

@@ -25,18 +25,22 @@ from torch import Tensor
 
 from wideopt.acquisition.optimism import Belief, FirstOrderBound
 from wideopt.data.dataset import Dataset
+from wideopt.data.warp import warped
 from wideopt.exceptions import InputError
 from wideopt.methods.base import State, check_counts, check_positive, one_by_one
 from wideopt.methods.go_ucb_fit import BallCache, Oracle, Output, grown
 from wideopt.methods.laws import check_law, network, user_law
 from wideopt.methods.least_squares import estimated
 from wideopt.methods.parameters import Parameters
+from wideopt.search.candidates import merits
 from wideopt.search.joint import ascend, maximize_jointly
 from wideopt.search.maximize import Search, maximize
+from wideopt.search.trust_region import Region, Rules, box, unbounded_categories
 from wideopt.space import Space
 
 __all__ = ["GoUCB"]
 
+_RULES = Rules(0.8, 0.01, 1.6, 3, 4)
 _LAMS = (1e-4, 1e-3, 1e-2, 1e-1)  # for a network
 _OWN_LAMS = (1e-10, 1e-6, 1e-4, 1e-2)  # for a user's law, which may be exact
 
@@ -57,6 +61,8 @@ class GoUCB:
         is_fast: use the first-order bound instead of the joint search.
         faithful: the paper's constants, a single fit, and gradient ascent.
         horizon: T of the paper's constants; by default the next power of two.
+        length: side of the trust region at the start, in the unit cube; by default 0.8
+            for the network, and no region for a model of yours.
         n_starts: random starts of each regression.
         n_candidates: points scored before the joint search.
         n_restarts: joint ascents.
@@ -72,6 +78,7 @@ class GoUCB:
     is_fast: bool = False
     faithful: bool = False
     horizon: int | None = None
+    length: float | None = None
     n_starts: int = 2
     n_candidates: int = 768
     n_restarts: int = 6
@@ -80,7 +87,7 @@ class GoUCB:
     )
 
     def __post_init__(self) -> None:
-        check_positive(self, "kappa", "lam")
+        check_positive(self, "kappa", "lam", "length")
         counts = ("n_units", "n_starts", "n_candidates", "n_restarts")
         check_counts(self, *counts, *(("horizon",) if self.horizon is not None else ()))
         _check_bounds(self.bounds)
@@ -116,11 +123,18 @@ class GoUCB:
     ) -> tuple[Float[Tensor, "n d"], State]:
         """Fit or grow the balls, then be optimistic n times, aware of pending ones."""
         outputs = self._outputs(data)
-        if self._is_due(outputs, data, state):
+        is_due = self._is_due(outputs, data, state)
+        if self.model is None and not self.faithful:
+            data = warped(data, data.n if is_due else state["fitted_at"])
+            outputs = self._outputs(data)
+        if is_due:
             state = self._fit(outputs, data, state, generator)
         beliefs = self._beliefs(outputs, data, state)
+        state, limits = self._region(data, state)
         n_local = self.n_candidates // 3
-        search = Search(self.n_candidates - n_local, n_local, self.n_restarts)
+        search = Search(
+            self.n_candidates - n_local, n_local, self.n_restarts, box=limits
+        )
 
         def choose(data: Dataset) -> Tensor:
             now = [belief.with_pending(data.X_pending) for belief in beliefs]
@@ -131,6 +145,28 @@ class GoUCB:
             return maximize_jointly(now, data, generator, search)
 
         return one_by_one(data, n, choose), state
+
+    def _region(
+        self, data: Dataset, state: State
+    ) -> tuple[State, Float[Tensor, "2 d"] | None]:
+        """The state with the trust region of a network, and its box."""
+        if self.faithful or (self.model is not None and self.length is None):
+            return state, None
+        rules = replace(_RULES, length=self.length or _RULES.length)
+        region, seen = Region(rules.length), data.n
+        if "region" in state:
+            region, seen = Region(*state["region"]), state["seen"]
+        merit = merits(data)
+        if seen < data.n:
+            is_success = bool(merit[seen:].min() < merit[:seen].min())
+            region = region.after(data.n - seen, rules, is_success=is_success)
+        if region.length < rules.length_min:
+            region = Region(rules.length)
+        center = data.X[int(merit.argmin())]
+        limits = box(center, region.length, torch.ones_like(center))
+        counts = [region.length, region.n_success, region.n_failure]
+        state = {**state, "region": counts, "seen": data.n}
+        return state, unbounded_categories(data.space, limits)
 
     def parameters(self, data: Dataset, state: State) -> Parameters | None:
         """Estimates of the user's own parameters from all data; None before a fit."""

@@ -7,7 +7,9 @@ algorithm as printed, with the settings of section 7 (see `FaithfulNeuralBO`). I
 an ask after one tell extends the factor.
 
 Notation: f̃ = m + ν (draw - m), m the posterior mean; the next point minimizes f̃, with
-constraints where the drawn constraints hold. Exploration (Theorem 1), with B a bound on
+constraints where the drawn constraints hold. By default ν is drawn anew, too, between
+0.1 and 1 on a logarithmic scale: now the mean counts, now what is unknown. Of the paper
+(Theorem 1), with B a bound on
 the norm of f in the space of the kernel, R the deviation of the noise, λ the ridge,
 1 - α the confidence, and γ_t = ½ log det(I + K/λ):
 
@@ -40,6 +42,7 @@ from wideopt.methods.base import (
     check_positive,
     fitted,
     one_by_one,
+    warped_when_fitted,
 )
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_bo import FaithfulNeuralBO
@@ -49,7 +52,8 @@ from wideopt.surrogates.tangent import Tangent
 
 __all__ = ["NeuralBO", "theoretical_nu"]
 
-_RULES = ("theory", "adaptive")
+_RULES = ("sampled", "theory", "adaptive")
+_LOW = 0.1  # of a sampled ν; with 1 alone, runs in ten dimensions stay at the boundary
 _PAPER_ONLY = ("lam", "lr", "epochs", "batch_size")
 
 
@@ -58,8 +62,9 @@ class NeuralBO:
     """Thompson sampling with wide networks.
 
     Attributes:
-        nu: exploration ν, the factor of the posterior's deviation; "theory" and
-            "adaptive" compute it.
+        nu: exploration ν, the factor of the posterior's deviation: a number, "sampled"
+            anew for every draw between 0.1 and 1, or computed by "theory" or
+            "adaptive"; by default sampled, and 1 if faithful.
         B: bound on the objective's norm, for a computed ν; outputs are standardized.
         R: deviation of the noise, for a computed ν; by default √λ.
         alpha: probability that the bound behind a computed ν fails.
@@ -70,6 +75,8 @@ class NeuralBO:
         n_candidates: points scored, before the gradient search unless faithful; by
             default 1024, and 10,000 if faithful.
         n_restarts: gradient climbs, 4 by default; there are none if faithful.
+        is_warped: whether an objective that spans orders of magnitude is put on a
+            logarithmic scale (`data.warp`); never if faithful.
         faithful: whether to follow the paper to the letter. These are for that only:
         lam: ridge λ, 0.01 by default.
         lr: learning rate η of the paper's parametrization, 0.001 by default.
@@ -77,7 +84,7 @@ class NeuralBO:
         batch_size: rows of a step of SGD, 50 by default.
     """
 
-    nu: float | str = 1.0
+    nu: float | str | None = None
     B: float = 1.0
     R: float | None = None
     alpha: float = 0.1
@@ -86,6 +93,7 @@ class NeuralBO:
     width: int | None = None
     n_candidates: int | None = None
     n_restarts: int | None = None
+    is_warped: bool = True
     faithful: bool = False
     lam: float | None = None
     lr: float | None = None
@@ -112,9 +120,10 @@ class NeuralBO:
     def _check_nu(self) -> None:
         nu = self.nu
         is_number = isinstance(nu, int | float) and nu > 0
-        if not is_number and nu not in _RULES:
+        if nu is not None and not is_number and nu not in _RULES:
             raise InputError(
-                f"Option nu must be positive, 'theory' or 'adaptive', but got {nu!r}."
+                "Option nu must be positive, 'sampled', 'theory' or 'adaptive', but "
+                f"got {nu!r}."
             )
         check_positive(self, "B", "R")
         if not 0 < self.alpha < 1:
@@ -140,7 +149,11 @@ class NeuralBO:
             paper = self._paper()
             model, state = paper.fitted(data, state, generator, self.cache)
             nu, state = self._exploration(model, state)
-            return paper.chosen(model, data, n, nu, generator), state
+            return paper.chosen(
+                model, data, n, nu or _sampled(generator), generator
+            ), state
+        if self.is_warped:
+            data = warped_when_fitted(data, state)
         model, state = fitted(self._surrogate(), data, state, self.cache)
         nu, state = self._exploration(model, state)
         n_candidates = self.n_candidates or 1024
@@ -148,13 +161,21 @@ class NeuralBO:
         search = Search(n_candidates - n_local, n_local, self.n_restarts or 4)
 
         def choose(data: Dataset) -> Tensor:
-            draw = PenalizedDraw.of(model, seed_from(generator), nu)
+            factor = _sampled(generator) if nu is None else nu
+            draw = PenalizedDraw.of(model, seed_from(generator), factor)
             return maximize(draw, data, generator, search)
 
         return one_by_one(data, n, choose), state
 
-    def _exploration(self, model: Model, state: State) -> tuple[float, State]:
-        """ν, and the state with it if it was computed; the objective's is for all."""
+    def _exploration(self, model: Model, state: State) -> tuple[float | None, State]:
+        """ν (None is sampled), and the state with it if it was computed.
+
+        That of the objective is for all.
+        """
+        if self.nu is None and self.faithful:
+            return 1.0, state
+        if self.nu in (None, "sampled"):
+            return None, state
         if not isinstance(self.nu, str):
             return self.nu, state
         first: Any = model.models[0] if isinstance(model, ModelList) else model
@@ -163,6 +184,11 @@ class NeuralBO:
         gain = gain if self.nu == "adaptive" else 0.0
         nu = theoretical_nu(self.B, noise_ratio, self.alpha, gain)
         return nu, {**state, "nu": nu}
+
+
+def _sampled(generator: torch.Generator) -> float:
+    u = torch.rand(1, generator=generator, dtype=torch.float64)
+    return float(_LOW ** (1.0 - u))
 
 
 def theoretical_nu(

@@ -54,6 +54,7 @@ from wideopt.methods.base import (
     hallucinated,
     incumbent,
     one_by_one,
+    warped_when_fitted,
 )
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_cbo import FaithfulNeuralCBO
@@ -92,6 +93,8 @@ class NeuralCBO:
         depth: hidden layers, if the activation is given; 2 if faithful.
         n_candidates: points scored; by default 1024, and 10,000 if faithful.
         n_restarts: searches by gradient, 2 by default; there are none if faithful.
+        is_warped: whether an objective that spans orders of magnitude is put on a
+            logarithmic scale (`data.warp`); never if faithful.
         faithful: whether to follow the paper to the letter. These are for that only:
         lr: learning rate α, 0.001 by default.
         width: hidden units m, 200 by default; the paper has the number of evaluations.
@@ -107,6 +110,7 @@ class NeuralCBO:
     depth: int | None = None
     n_candidates: int | None = None
     n_restarts: int | None = None
+    is_warped: bool = True
     faithful: bool = False
     lr: float | None = None
     width: int | None = None
@@ -160,6 +164,8 @@ class NeuralCBO:
             model, state = paper.fitted(data, state, generator, self.cache)
             beta = 0.5 if self.beta is None else self._beta(model, generator)
             return paper.chosen(model, data, n, beta, generator), state
+        if self.is_warped:
+            data = warped_when_fitted(data, state)
         surrogate = self._surrogate()
         base, state = fitted(surrogate, data, state, self.cache)
         needs: list[float] = []

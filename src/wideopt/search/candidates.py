@@ -18,6 +18,7 @@ __all__ = [
     "distinct",
     "leaders",
     "merits",
+    "moved_into",
     "scattered",
     "snapped",
 ]
@@ -39,6 +40,15 @@ def candidates(
     if centers.shape[0] > 0:
         X = torch.cat([X, around(centers, n_local, generator)])
     return snapped(data.space, X)
+
+
+def moved_into(
+    box: Float[Tensor, "2 d"], X: Float[Tensor, "n d"], n_global: int
+) -> Float[Tensor, "n d"]:
+    """The first points shrunk into the box, the others moved to its nearest point."""
+    low, high = box
+    inside = low + (high - low) * X[:n_global]
+    return torch.cat([inside, torch.maximum(torch.minimum(X[n_global:], high), low)])
 
 
 def scattered(space: Space, n: int, seed: int, start: int = 0) -> Float[Tensor, "n d"]:

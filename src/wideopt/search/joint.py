@@ -39,16 +39,16 @@ def maximize_jointly(
     search: Search,
 ) -> Float[Tensor, " d"]:
     """The best new legal point that the joint search finds."""
-    X = candidates(data, search.n_global, search.n_local, generator)
+    X = search.candidates(data, generator)
     known = torch.cat([data.X, data.X_pending])
     acqf = FirstStep(beliefs)
     values = score(acqf, X)
     starts = X[values.argsort(descending=True, stable=True)[: search.n_restarts]]
     free = real_dims(data.space)
-    climbed, heights = climb(beliefs, starts, free, search.max_iter)
+    climbed, heights = climb(beliefs, starts, free, search)
     if not data.space.is_continuous:
         walked = improve_mixed(acqf, data, snapped(data.space, climbed))
-        again, higher = climb(beliefs, walked, free, search.max_iter)
+        again, higher = climb(beliefs, walked, free, search)
         climbed, heights = torch.cat([again, climbed]), torch.cat([higher, heights])
     pool = torch.cat([snapped(data.space, climbed), X])
     return best_new(pool, torch.cat([heights, values]), known)
@@ -58,7 +58,7 @@ def climb(
     beliefs: Sequence[Belief],
     starts: Float[Tensor, "r d"],
     free: list[int],
-    max_iter: int,
+    search: Search,
 ) -> tuple[Float[Tensor, "r d"], Float[Tensor, " r"]]:
     """Joint ascent from each start: the points, with `free` moved, and their values."""
     sizes = [belief.model.p for belief in beliefs]
@@ -77,9 +77,14 @@ def climb(
     z0 = torch.cat([starts[:, free], *V], dim=1)
     end = torch.full_like(z0[0], torch.inf)
     low, high = -end, end.clone()
-    low[: len(free)], high[: len(free)] = 0.0, 1.0
+    low[: len(free)], high[: len(free)] = search.limits(starts.shape[1])[:, free]
     found = minimize_each(
-        fun, z0, bounds=(low, high), max_iterations=max_iter, tolerance=1e-5, floor=1e-3
+        fun,
+        z0,
+        bounds=(low, high),
+        max_iterations=search.max_iter,
+        tolerance=1e-5,
+        floor=1e-3,
     )
     points = starts.index_copy(1, columns, found.x[:, : len(free)])
     return points, -found.f

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.data.dataset import Dataset
-from wideopt.search.candidates import candidates, snapped
+from wideopt.search.candidates import candidates, moved_into, snapped
 from wideopt.search.design import seed_from
 from wideopt.search.mixed import improve_mixed, real_dims
 from wideopt.surrogates.base import quiet
@@ -37,12 +37,29 @@ class Search:
         n_local: candidates near the best observations.
         n_restarts: candidates from which a gradient climb starts.
         max_iter: steps of each climb.
+        box: lower and upper corner of where to search; by default the whole cube.
     """
 
     n_global: int = 512
     n_local: int = 256
     n_restarts: int = 4
     max_iter: int = 60
+    box: Float[Tensor, "2 d"] | None = None
+
+    def candidates(
+        self, data: Dataset, generator: torch.Generator
+    ) -> Float[Tensor, "n d"]:
+        """Legal points to begin with, those of the box if there is one."""
+        X = candidates(data, self.n_global, self.n_local, generator)
+        if self.box is None:
+            return X
+        return snapped(data.space, moved_into(self.box, X, self.n_global))
+
+    def limits(self, d: int) -> Float[Tensor, "2 d"]:
+        """The box, or the cube."""
+        if self.box is not None:
+            return self.box
+        return torch.tensor([[0.0], [1.0]], dtype=torch.float64).expand(2, d)
 
 
 def maximize(
@@ -53,7 +70,7 @@ def maximize(
 ) -> Float[Tensor, " d"]:
     """The best new legal point that the search finds."""
     search = search or Search()
-    X = candidates(data, search.n_global, search.n_local, generator)
+    X = search.candidates(data, generator)
     known = torch.cat([data.X, data.X_pending])
     with quiet():
         values = score(acqf, X)
@@ -115,7 +132,7 @@ def _climb_batch(
     try:
         climbed, _ = optimize_acqf(
             acqf,
-            bounds=torch.stack([torch.zeros_like(first), torch.ones_like(first)]),
+            bounds=search.limits(len(first)).to(first),
             q=1,
             num_restarts=starts.shape[0],
             batch_initial_conditions=starts.unsqueeze(-2),

@@ -18,7 +18,7 @@ from wideopt.search.candidates import snapped
 from wideopt.search.design import seed_from, sobol_points
 from wideopt.space import Categorical, Space
 
-__all__ = ["Region", "Rules", "box", "perturbed"]
+__all__ = ["Region", "Rules", "box", "perturbed", "unbounded_categories"]
 
 _N_PERTURBED = 20  # coordinates that a candidate changes on average, at most
 
@@ -76,6 +76,17 @@ def box(
     return torch.stack([center - half, center + half]).clamp(0.0, 1.0)
 
 
+def unbounded_categories(
+    space: Space, bounds: Float[Tensor, "2 d"]
+) -> Float[Tensor, "2 d"]:
+    """The box, with all choices of every category in it."""
+    wider = bounds.clone()
+    for parameter, s in zip(space.parameters, space.slices, strict=True):
+        if isinstance(parameter, Categorical):
+            wider[0, s], wider[1, s] = 0.0, 1.0
+    return wider
+
+
 def perturbed(
     space: Space,
     center: Float[Tensor, " d"],
@@ -89,10 +100,7 @@ def perturbed(
     The box bounds what has an order; a category that moves takes any choice, since no
     box around a corner of the cube would ever reach another corner.
     """
-    lower, upper = bounds.clone()
-    for parameter, s in zip(space.parameters, space.slices, strict=True):
-        if isinstance(parameter, Categorical):
-            lower[s], upper[s] = 0.0, 1.0
+    lower, upper = unbounded_categories(space, bounds)
     points = sobol_points(center.shape[0], n, seed_from(generator)).to(center)
     points = lower + (upper - lower) * points
     mask = _mask(space, n, generator).to(center.device)
