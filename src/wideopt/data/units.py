@@ -45,6 +45,13 @@ class Units:
         # exp of a column that is not on a log scale may overflow, and spoil gradients
         return torch.where(self.is_log, torch.where(self.is_log, X, 0.0).exp(), X)
 
+    def inverse(self, X: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+        """The points of the cube; differentiable, and not confined to the cube."""
+        # log of a column that is not on a log scale would spoil gradients
+        logs = torch.where(self.is_log, X, 1.0).log()
+        b = torch.where(self.b == 0, 1.0, self.b)
+        return (torch.where(self.is_log, logs, X) - self.a) / b
+
 
 def _rows(parameter: Parameter) -> list[tuple[float, float, bool]]:
     """(a, b, is_log) for each dimension of a parameter."""
