@@ -44,8 +44,11 @@ def derivatives(local, u, T):
     def nested(f, alpha):
         for i, k in enumerate(alpha):
             for _ in range(k):
-                f = (lambda g, i: lambda t: torch.func.grad(g)(t)[i])(f, i)
+                f = along(f, i)
         return f
+
+    def along(f, i):
+        return lambda t: torch.func.grad(f)(t)[i]
 
     columns = [torch.stack([nested(of, a)(t) for t in T]) for a in local.alphas]
     return torch.stack(columns, dim=1)
@@ -149,7 +152,7 @@ def test_systems_that_cannot_be_used(pde, words):
         System.of(pde, SPACE)
 
 
-@pytest.mark.parametrize("pair", [(1, 1), (2, 1), (0, math.inf), ("a", 1), (True, 2)])
+@pytest.mark.parametrize("pair", [(1, 1), (2, 1), (0, math.inf), (True, 2)])
 def test_unknowns_that_cannot_be_used(pair):
     with pytest.raises(wo.InputError, match="An unknown has the bounds"):
         Unknown(*pair)

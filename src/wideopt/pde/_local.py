@@ -96,7 +96,7 @@ class Local:
 
     @property
     def rhs(self) -> Float[Tensor, " n"]:
-        """g at every point."""
+        """Values of g at the points."""
         X = self.units(self.T)
         values = torch.func.vmap(self.equation.right)(X).detach()
         check_finite("rhs(x)", values, X)
@@ -237,11 +237,11 @@ def _indices(d: int, order: int) -> Indices:
             f"An operator of order {order} in {d} dimensions has {n_terms} possible "
             f"derivatives; at most {_MAX_TERMS} can be handled."
         )
-    found = []
-    for k in range(order + 1):
-        for chosen in itertools.combinations_with_replacement(range(d), k):
-            found.append(tuple(chosen.count(i) for i in range(d)))
-    return tuple(found)
+    return tuple(
+        tuple(chosen.count(i) for i in range(d))
+        for k in range(order + 1)
+        for chosen in itertools.combinations_with_replacement(range(d), k)
+    )
 
 
 def _is_linear(equation: PDE, units: Units, probes: Float[Tensor, "p d"]) -> bool:
