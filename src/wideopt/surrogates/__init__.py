@@ -8,12 +8,14 @@ from wideopt.surrogates.base import Surrogate, outputs_of
 from wideopt.surrogates.gp import GaussianProcess
 from wideopt.surrogates.kernels import NeuralTangentKernel
 from wideopt.surrogates.last_layer import LastLayer
+from wideopt.surrogates.physics import Physics
 from wideopt.surrogates.tangent import Tangent
 
 __all__ = [
     "GaussianProcess",
     "LastLayer",
     "NeuralTangentKernel",
+    "Physics",
     "Surrogate",
     "Tangent",
     "outputs_of",

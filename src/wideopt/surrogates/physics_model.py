@@ -1,0 +1,197 @@
+"""The fitted physics surrogate: beliefs in the equations, averaged, as a BoTorch model.
+
+Notation: u = scale · w + shift, w standardized; ℓ[u] = b an equation of u, hence
+ℓ[w] = (b - shift ℓ[1])/scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from wideopt.numerics.physics import PhysicsPosterior
+from wideopt.numerics.physics_evidence import Belief, Evidence
+from wideopt.numerics.smooth import Functionals
+from wideopt.pde._system import System
+from wideopt.surrogates.moments import Standardization
+from wideopt.surrogates.tangent_model import TangentModel
+
+if TYPE_CHECKING:
+    from wideopt.surrogates.physics import Physics
+
+__all__ = ["Member", "PhysicsModel", "standardization_of"]
+
+_UNRESOLVED = 1e-2  # residuals, in prior deviations, that make points move
+
+
+def standardization_of(Y: Float[Tensor, "n 1"]) -> Standardization:
+    """Mean 0 and deviation 1, also where squares would overflow or vanish."""
+    size = Y.abs().max()
+    if not size > 0:
+        return Standardization.of(Y)
+    s = Standardization.of(Y / size)
+    return Standardization(s.shift * size, s.scale * size)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One belief: its posterior, and the equations' right sides before scaling."""
+
+    belief: Belief
+    posterior: PhysicsPosterior
+    b: Float[Tensor, " r"]
+    ones: Float[Tensor, " r"]
+
+    @classmethod
+    def of(cls, belief: Belief, evidence: Evidence) -> Member:
+        """Fit."""
+        d = evidence.d
+        theta = belief.theta(d).to(evidence.X)
+        groups, rhs = evidence.equations(theta)
+        _, b = evidence.linearization.at(theta)
+        ones = torch.cat([g.of_one for g in groups]) if groups else b
+        belief = replace(belief, psi=belief.psi.to(evidence.X))
+        posterior = PhysicsPosterior.of(
+            belief.physics(d), groups, rhs, evidence.X, evidence.y
+        )
+        return cls(belief, posterior, b, ones)
+
+    def rhs(self, s: Standardization) -> Float[Tensor, " r"]:
+        """The right sides for a standardized function."""
+        return (self.b - s.shift[0] * self.ones) / s.scale[0]
+
+    def grown(
+        self, X: Float[Tensor, "q d"], y: Float[Tensor, " nq"], s: Standardization
+    ) -> Member:
+        """With q more values, all of them standardized anew."""
+        if X.shape[0] == 0:
+            posterior = self.posterior.with_targets(y, self.rhs(s))
+        else:
+            posterior = self.posterior.extended(X, y, self.rhs(s))
+        return replace(self, posterior=posterior)
+
+    def derivatives(
+        self, system: System, points: Sequence[Sequence[int]], s: Standardization
+    ) -> list[Float[Tensor, "n k"]]:
+        """∂^α of the mean at the points of each equation, in the units of the data."""
+        found = []
+        for local, chosen in zip(system.locals, points, strict=True):
+            T = local.T[list(chosen)]
+            columns = []
+            for alpha in local.alphas:
+                one = Functionals(T, T.new_ones(len(T), 1), (alpha,))
+                mean, _ = self.posterior.of_functionals(one)
+                columns.append(s.scale[0] * mean + s.shift[0] * one.of_one)
+            found.append(torch.stack(columns, dim=1))
+        return found
+
+
+class PhysicsModel(TangentModel):
+    """Complete from birth; `extended` and `grown` return new models.
+
+    Args:
+        parts: the beliefs that are averaged.
+        shares: their weights, which sum to one.
+        standardization: under which they saw their targets.
+        surrogate: the recipe.
+        hyper: what `surrogate.restore` needs to make it again.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Member],
+        shares: Sequence[float],
+        standardization: Standardization,
+        surrogate: Physics,
+        hyper: dict[str, Any],
+    ) -> None:
+        first = parts[0].posterior
+        weights = first.sigma.new_tensor(shares).unsqueeze(1)
+        posteriors = [part.posterior for part in parts]
+        super().__init__(posteriors, weights, standardization, recipe=hyper["members"])
+        self.parts = tuple(parts)
+        self.shares = tuple(shares)
+        self.surrogate = surrogate
+        self.hyper = hyper
+
+    def grown(self, X: Float[Tensor, "q d"], Y: Float[Tensor, "nq 1"]) -> PhysicsModel:
+        """The model with q more points, and targets given for all points."""
+        s = standardization_of(Y)
+        if not self.surrogate.system.is_linear:  # where to linearize may have moved
+            return self.surrogate.restore(
+                torch.cat([self.train_X, X]), Y, self.hyper
+            )
+        y = s.apply(Y)[0]
+        parts = [part.grown(X, y, s) for part in self.parts]
+        return PhysicsModel(parts, self.shares, s, self.surrogate, self.hyper)
+
+    def subset_output(self, idcs: list[int]) -> PhysicsModel:
+        """The model itself, which has one output."""
+        del idcs
+        return self
+
+    @property
+    def trust(self) -> float:
+        """Probability that the equations say anything of the objective."""
+        pairs = zip(self.parts, self.shares, strict=True)
+        return sum(share for part, share in pairs if part.belief.kind != "none")
+
+    @property
+    def unknowns(self) -> dict[str, float]:
+        """Estimates of the unknown coefficients, by the likeliest belief in them."""
+        pairs = [
+            (share, part)
+            for part, share in zip(self.parts, self.shares, strict=True)
+            if part.belief.kind != "none"
+        ]
+        if not pairs:
+            return {}
+        _, best = max(pairs, key=lambda pair: pair[0])
+        return self.surrogate.system.values(best.belief.theta(self.train_X.shape[1]))
+
+    def residuals(
+        self, number: int, T: Float[Tensor, "n d"]
+    ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
+        """Residual of the mean at T, and over its prior deviation, of one equation."""
+        system, s = self.surrogate.system, self.standardization
+        part = self.parts[0]
+        local = system.locals[number].at(T)
+        pool = replace(system, locals=(local,))
+        (C,) = part.derivatives(pool, [range(len(T))], s)
+        theta = part.belief.theta(T.shape[1]) if part.belief.kind != "none" else None
+        names = local.equation.unknowns
+        known = {} if theta is None else system.values(theta)
+        A, F = local.linearized(C, {n: known[n] for n in names if n in known})
+        _, sd = part.posterior.of_functionals(Functionals(T, A, local.alphas))
+        residual = F - local.rhs
+        return residual, residual / (s.scale[0] * sd)
+
+    def moved_points(self) -> list[list[int]] | None:
+        """Points for each equation, half of them where its residual is large.
+
+        None if the first belief is that equations do not hold, or if they hold between
+        the points as well.
+        """
+        if self.parts[0].belief.kind != "held":
+            return None
+        system = self.surrogate.system
+        moved, is_new = [], False
+        for number, (local, n) in enumerate(
+            zip(system.locals, system.n_points, strict=True)
+        ):
+            chosen = list(self.hyper["points"][number])
+            if len(local.T) > n:
+                _, relative = self.residuals(number, local.T)
+                size = relative.abs()
+                if float(size.max()) > _UNRESOLVED:
+                    kept = n - n // 2
+                    order = kept + size[kept:].argsort(descending=True, stable=True)
+                    chosen = [*range(kept), *sorted(order[: n // 2].tolist())]
+                    is_new = True
+            moved.append(chosen)
+        return moved if is_new else None
