@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from wideopt.data import Trial, check_outcome
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
-from wideopt.methods import create
+from wideopt.methods import create, summaries
 from wideopt.methods.arms import check_finite
 from wideopt.methods.base import Method, State
+from wideopt.methods.catalog import has_option
 from wideopt.methods.options import check_present, split_options
 from wideopt.numerics.threads import threads_for
 from wideopt.result import Result
@@ -41,7 +42,8 @@ class Optimizer:
         method: a name out of `wideopt.methods()`.
         n_constraints: how many constraint values every `tell` brings.
         n_evals: the budget, for methods whose settings depend on it.
-        pde: physics of the objective, for methods that use it.
+        pde: physics of the objective, a `PDE` or a list of them, for `pinn-bo`; `auto`
+            then chooses that.
         seed: the same seed and the same tells give the same points.
         options: `n_init` (size of the initial design), `device`, and the method's own.
     """
@@ -60,11 +62,10 @@ class Optimizer:
         self.space = Space(space)
         self.n_constraints = _count("n_constraints", n_constraints, 0)
         self.n_evals = None if n_evals is None else _count("n_evals", n_evals, 1)
-        if pde is not None:
-            raise InputError(f"Method {method} makes no use of a PDE; leave pde out.")
         self.seed = secrets.randbits(31) if seed is None else _count("seed", seed, 0)
         self.method = method
-        self.options, self.object_options = split_options(method, options)
+        given = options if pde is None else _with_pde(method, pde, options)
+        self.options, self.object_options = split_options(method, given)
         self.n_init = _count("n_init", self.options.get("n_init", self._n_init()), 1)
         self._device = _device(self.options.get("device", "cpu"))
         check_present({**self.options, **self.object_options})
@@ -217,13 +218,18 @@ class Optimizer:
 
     @classmethod
     def from_state_dict(
-        cls, d: dict[str, Any], options: dict[str, Any] | None = None
+        cls,
+        d: dict[str, Any],
+        options: dict[str, Any] | None = None,
+        *,
+        pde: Any = None,
     ) -> Optimizer:
         """The optimizer that gave this state.
 
         Args:
             d: the state.
             options: options that JSON cannot hold, such as a model; the same again.
+            pde: the same again, if there was one: it is code, which JSON cannot hold.
         """
         if not isinstance(d, dict) or d.get("format") != _FORMAT:
             raise InputError(
@@ -236,6 +242,7 @@ class Optimizer:
             method=d["method"],
             n_constraints=d["n_constraints"],
             n_evals=d["n_evals"],
+            pde=pde,
             seed=d["seed"],
             options={**d["options"], **(options or {})},
         )
@@ -256,6 +263,16 @@ def _count(name: str, value: object, least: int) -> int:
             f"{name} must be a whole number of at least {least}, but got {value!r}."
         )
     return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def _with_pde(method: str, pde: Any, options: Any) -> Any:
+    if method in summaries() and not has_option(method, "pde"):
+        raise InputError(
+            f"Method {method} makes no use of a PDE; use pinn-bo, or leave pde out."
+        )
+    if options is not None and not isinstance(options, dict):
+        return options  # an error, said elsewhere
+    return {**(options or {}), "pde": pde}
 
 
 def _device(name: object) -> str:

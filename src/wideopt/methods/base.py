@@ -22,6 +22,7 @@ from wideopt.data.dataset import Dataset
 from wideopt.data.warp import warped
 from wideopt.exceptions import InputError
 from wideopt.surrogates.base import Surrogate, outputs_of, quiet
+from wideopt.surrogates.physics import Physics
 from wideopt.surrogates.tangent import Tangent
 from wideopt.surrogates.tangent_model import TangentModel
 
@@ -74,16 +75,16 @@ class ModelCache:
         return self.model if is_prefix else None
 
 
-def is_due(data: Dataset, state: State) -> bool:
+def is_due(n: int, n_columns: int, state: State) -> bool:
     """Whether hyper-parameters are to be learned anew: see `fitted`."""
     at = state.get("fitted_at", 0)
-    is_known = state.get("n_columns") == data.Z.shape[1]
-    return data.n >= at + max(1, at // 8) or not is_known
+    return n >= at + max(1, at // 8) or state.get("n_columns") != n_columns
 
 
 def warped_when_fitted(data: Dataset, state: State) -> Dataset:
     """The data with the objective on the scale of `warp`, learned when a model is."""
-    return warped(data, data.n if is_due(data, state) else state["fitted_at"])
+    is_now = is_due(data.n, data.Z.shape[1], state)
+    return warped(data, data.n if is_now else state["fitted_at"])
 
 
 def fitted(
@@ -91,6 +92,7 @@ def fitted(
     data: Dataset,
     state: State,
     cache: ModelCache | None = None,
+    Z: Float[Tensor, "n columns"] | None = None,
 ) -> tuple[Model, State]:
     """A model of objective and constraints, re-learned when the schedule says so.
 
@@ -98,14 +100,15 @@ def fitted(
     the data have grown by an eighth, so that learning costs O(1) fits per doubling. It
     starts from the last ones, and after each growth by a half from scratch, lest an
     early mistake should last. Between two of these, a model that can grow grows, row
-    by row.
+    by row. `Z` are other columns than those of the data, row by row as they.
     """
-    Z = data.Z
+    Z = data.Z if Z is None else Z
     is_known = state.get("n_columns") == Z.shape[1]
     is_fresh = 2 * data.n >= 3 * state.get("searched_at", 0) or not is_known
     with quiet(), torch.no_grad():
-        if not is_due(data, state):
-            return _continued(surrogate, data, state, cache or ModelCache()), state
+        if not is_due(data.n, Z.shape[1], state):
+            model = _continued(surrogate, data, Z, state, cache or ModelCache())
+            return model, state
         with torch.enable_grad():
             warm = None if is_fresh else state["hyper"]
             model = surrogate.fit(data.X, Z, warm=warm)
@@ -121,11 +124,15 @@ def fitted(
 
 
 def _continued(
-    surrogate: Surrogate, data: Dataset, state: State, cache: ModelCache
+    surrogate: Surrogate,
+    data: Dataset,
+    Z: Float[Tensor, "n columns"],
+    state: State,
+    cache: ModelCache,
 ) -> Model:
     """The model of all rows with known hyper-parameters."""
-    Z, at, hyper = data.Z, state["fitted_at"], state["hyper"]
-    if bool(Z.isnan().any()) or not isinstance(surrogate, Tangent):
+    at, hyper = state["fitted_at"], state["hyper"]
+    if bool(Z.isnan().any()) or not isinstance(surrogate, Tangent | Physics):
         return surrogate.restore(data.X, Z, hyper)
     model: Any = cache.lookup(data, hyper)
     if model is None:

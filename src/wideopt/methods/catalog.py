@@ -67,11 +67,18 @@ def _features(summary: str, model: str, rule: str) -> _Entry:
 
 
 _CATALOG: dict[str, _Entry] = {
-    "auto": _Entry("chooses a method for the problem; the default", "auto:Auto"),
+    "auto": _Entry(
+        "chooses a method for the problem; the default", "auto:Auto", objects=("pde",)
+    ),
     "neural-bo": _Entry("wide networks, Thompson sampling", "neural_bo:NeuralBO"),
     "neural-cbo": _Entry(
         "wide networks, expected improvement within constraint bounds",
         "neural_cbo:NeuralCBO",
+    ),
+    "pinn-bo": _Entry(
+        "wide networks that obey a PDE, expected improvement",
+        "pinn_bo:PinnBO",
+        objects=("pde",),
     ),
     "go-ucb": _Entry(
         "optimism over the parameters of a model, yours or a network",

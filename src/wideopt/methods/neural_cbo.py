@@ -65,7 +65,7 @@ from wideopt.search.within import maximize_within
 from wideopt.surrogates.base import outputs_of, quiet
 from wideopt.surrogates.tangent import Tangent
 
-__all__ = ["NeuralCBO", "theoretical_beta"]
+__all__ = ["NeuralCBO", "explained", "theoretical_beta"]
 
 _SPREAD = 2.0  # deviation of a drawn β; with 1, runs were caught in local optima more
 _DRAW_SHARE = 0.3  # of points by Thompson sampling; without any, some runs stay local
@@ -172,16 +172,16 @@ class NeuralCBO:
 
         def choose(data: Dataset) -> Tensor:
             model = hallucinated(surrogate, data, base, state)
-            point, need = self._chosen(model, data, generator)
+            point, need = self.chosen(model, data, generator)
             needs.append(need)
             return point
 
         points = one_by_one(data, n, choose)
         is_early = data.n < _N_JUDGED + 2 * data.n_dims
         need = -math.inf if is_early else needs[0]
-        return points, _explained(state, need, self.confidence)
+        return points, explained(state, need, self.confidence)
 
-    def _chosen(
+    def chosen(
         self, model: Model, data: Dataset, generator: torch.Generator
     ) -> tuple[Float[Tensor, " d"], float]:
         """The next point, and the least β that leaves any (-∞ if that is known)."""
@@ -249,7 +249,7 @@ def _least_need(
         return -max(float(score(need, climbed).max()), float(values.max()))
 
 
-def _explained(state: State, need: float, confidence: float) -> State:
+def explained(state: State, need: float, confidence: float) -> State:
     """The state with a message, if no point looks feasible; else without."""
     rest = {k: v for k, v in state.items() if k != "message"}
     if need <= confidence:

@@ -38,10 +38,11 @@ def check_present(options: dict[str, Any]) -> None:
     """Raise if an object of stored options was not given again."""
     for name, value in options.items():
         if isinstance(value, dict) and set(value) == {_OBJECT}:
+            again = f"options={{{name!r}: ...}}" if name != "pde" else "pde=..."
             raise InputError(
                 f"This state was made with the option {name} = {value[_OBJECT]}, which "
                 "JSON cannot hold; give it again, as in Optimizer.from_state_dict(d, "
-                f"options={{{name!r}: ...}})."
+                f"{again})."
             )
 
 

@@ -29,10 +29,9 @@ from wideopt.numerics.linearization import Linearization
 from wideopt.numerics.physics import Physics, conditional_nll
 from wideopt.numerics.smooth import Functionals, SmoothKernel
 
-__all__ = ["KINDS", "Belief", "Evidence", "Kind"]
+__all__ = ["Belief", "Evidence", "Kind"]
 
 Kind = Literal["held", "bent", "none"]
-KINDS: tuple[Kind, ...] = ("held", "bent", "none")
 
 _TAU = 1e-4
 _BENT = (1e-2, 0.2, 10.0)  # least, median and largest τ

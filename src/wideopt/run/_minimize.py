@@ -49,7 +49,8 @@ def minimize(
         n_evals: evaluations in total, including those a resumed study already holds.
         n_init: size of the initial space-filling design; by default from the dimension.
         n_constraints: inferred from the first evaluation if not given.
-        pde: physics of the objective, for methods that use it.
+        pde: physics of the objective, a `PDE` or a list of them, for `pinn-bo`; `auto`
+            then chooses that.
         seed: the same seed gives the same run.
         executor: any `concurrent.futures.Executor` to evaluate in.
         n_workers: evaluations at a time; above 1 in a pool of processes by default.

@@ -23,7 +23,7 @@ from torch import Tensor
 from wideopt.exceptions import InputError
 from wideopt.numerics.activations import get_activation
 from wideopt.numerics.linearization import Linearization
-from wideopt.numerics.physics_evidence import KINDS, Belief, Evidence
+from wideopt.numerics.physics_evidence import Belief, Evidence, Kind
 from wideopt.pde._system import System
 from wideopt.space import Space
 from wideopt.surrogates.moments import Standardization
@@ -35,6 +35,7 @@ Json: TypeAlias = "dict[str, Any]"
 
 _LOG_ODDS = {"held": 0.0, "bent": -math.log(10.0), "none": -math.log(10.0)}
 _PRUNED = 0.01  # a belief with less weight than this is left out
+_CLEAR = 0.999  # weight against "none" at which "bent" is not tried, which costs time
 _N_LINEARIZED = 12  # linearizations of a nonlinear equation, at most
 _SETTLED = 1e-4  # relative change of derivatives at which that ends
 
@@ -48,12 +49,16 @@ class Physics:
         space: the space of their points; a `wideopt.Space` or what makes one.
         activation: of the network, which must be smooth: "sin".
         is_checked: whether other beliefs than that the equations hold are averaged.
+        is_negated: whether outputs are those of the equations with the other sign.
+        device: where tensors live.
     """
 
     pde: Any = field(repr=False)
     space: Any
     activation: str = "sin"
     is_checked: bool = True
+    is_negated: bool = False
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if not get_activation(self.activation).is_smooth:
@@ -72,7 +77,12 @@ class Physics:
     def system(self) -> System:
         """The equations, examined."""
         space = self.space if isinstance(self.space, Space) else Space(self.space)
-        return System.of(self.pde, space)
+        return System.of(self.pde, space, self.device)
+
+    def scaled(self, s: Standardization) -> Standardization:
+        """The same for the function of the equations, whose sign may be another."""
+        sign = -1.0 if self.is_negated else 1.0
+        return Standardization(sign * s.shift, sign * s.scale)
 
     def fit(
         self,
@@ -84,9 +94,7 @@ class Physics:
         X, Y = _known(X, Y)
         known = [Belief.from_json(m) for m in (warm or {}).get("members", [])]
         points = (warm or {}).get("points", self.system.first_points)
-        kinds = [b.kind for b in known] or (KINDS if self.is_checked else KINDS[:1])
-        steps = 15 if known else 40
-        beliefs = [self._fitted(kind, X, Y, points, known, steps) for kind in kinds]
+        beliefs = self._beliefs(X, Y, points, known)
         weights = _weights(beliefs)
         kept = [i for i, w in enumerate(weights) if w >= _PRUNED]
         total = sum(weights[i] for i in kept)
@@ -115,9 +123,38 @@ class Physics:
         assert isinstance(model, PhysicsModel)
         return model.hyper
 
+    def evidence_of(self, model: PhysicsModel, belief: Belief) -> Evidence:
+        """The evidence that a belief of a model was fitted to."""
+        s, points = model.standardization, model.hyper["points"]
+        X, y = model.train_X, model.members[0].Y[0]
+        theta = belief.theta(X.shape[1])
+        C = None
+        if not self.system.is_linear:
+            member = self._member(belief, X, y, s, points)
+            C = member.derivatives(self.system, points, self.scaled(s))
+        return self._evidence(belief.kind, X, y, s, points, theta, C)
+
+    def _beliefs(
+        self,
+        X: Tensor,
+        Y: Tensor,
+        points: Sequence[Sequence[int]],
+        known: list[Belief],
+    ) -> list[Belief]:
+        """Those known, fitted anew; else all, without the one that is beaten anyway."""
+        steps = 15 if known else 40
+        kinds: list[Kind] = [b.kind for b in known] or ["held"]
+        beliefs = [self._fitted(kind, X, Y, points, known, steps) for kind in kinds]
+        if known or not self.is_checked:
+            return beliefs
+        beliefs.append(self._fitted("none", X, Y, points, [], steps))
+        if _weights(beliefs)[0] > _CLEAR:
+            return beliefs
+        return [*beliefs, self._fitted("bent", X, Y, points, [], steps)]
+
     def _fitted(
         self,
-        kind: Any,
+        kind: Kind,
         X: Tensor,
         Y: Tensor,
         points: Sequence[Sequence[int]],
@@ -135,7 +172,7 @@ class Physics:
             if not self.system.is_linear and kind != "none":
                 start = belief or self._plain(X, y, standardization)
                 C = self._member(start, X, y, standardization, points).derivatives(
-                    self.system, points, standardization
+                    self.system, points, self.scaled(standardization)
                 )
             evidence = self._evidence(kind, X, y, standardization, points, theta, C)
             warm = known if belief is None else [belief]
@@ -177,8 +214,8 @@ class Physics:
             linearization = Linearization.empty()
         else:
             linearization = Linearization.of(self.system, points, theta, C)
-        shift, scale = (float(v[0]) for v in (standardization.shift, standardization.scale))
-        return Evidence(linearization, X, y, shift, scale)
+        s = self.scaled(standardization)
+        return Evidence(linearization, X, y, float(s.shift[0]), float(s.scale[0]))
 
     def _member(
         self,
@@ -201,10 +238,11 @@ class Physics:
             return at(None)
         free = Belief("none", belief.psi[: X.shape[1] + 2], 0.0)
         start = self._member(free, X, y, standardization, points)
-        C = start.derivatives(self.system, points, standardization)
+        s = self.scaled(standardization)
+        C = start.derivatives(self.system, points, s)
         for turn in range(_N_LINEARIZED):
             member = at(C)
-            new = member.derivatives(self.system, points, standardization)
+            new = member.derivatives(self.system, points, s)
             share = 1.0 if turn < _N_LINEARIZED // 2 else 0.5
             moved = [c + share * (n - c) for c, n in zip(C, new, strict=True)]
             gaps = zip(moved, C, strict=True)

@@ -126,8 +126,8 @@ class PhysicsModel(TangentModel):
             return self.surrogate.restore(
                 torch.cat([self.train_X, X]), Y, self.hyper
             )
-        y = s.apply(Y)[0]
-        parts = [part.grown(X, y, s) for part in self.parts]
+        y, sides = s.apply(Y)[0], self.surrogate.scaled(s)
+        parts = [part.grown(X, y, sides) for part in self.parts]
         return PhysicsModel(parts, self.shares, s, self.surrogate, self.hyper)
 
     def subset_output(self, idcs: list[int]) -> PhysicsModel:
@@ -136,37 +136,40 @@ class PhysicsModel(TangentModel):
         return self
 
     @property
-    def trust(self) -> float:
-        """Probability that the equations say anything of the objective."""
+    def shares_by_kind(self) -> dict[str, float]:
+        """Probability of each belief that is left."""
         pairs = zip(self.parts, self.shares, strict=True)
-        return sum(share for part, share in pairs if part.belief.kind != "none")
+        return {part.belief.kind: share for part, share in pairs}
+
+    @property
+    def likeliest(self) -> Member:
+        """The likeliest belief of those in which equations play a part, or the first."""
+        pairs = zip(self.shares, self.parts, strict=True)
+        used = [pair for pair in pairs if pair[1].belief.kind != "none"]
+        return max(used, key=lambda pair: pair[0])[1] if used else self.parts[0]
 
     @property
     def unknowns(self) -> dict[str, float]:
-        """Estimates of the unknown coefficients, by the likeliest belief in them."""
-        pairs = [
-            (share, part)
-            for part, share in zip(self.parts, self.shares, strict=True)
-            if part.belief.kind != "none"
-        ]
-        if not pairs:
+        """Estimates of the unknown coefficients by the likeliest belief."""
+        return self._values(self.likeliest.belief)
+
+    def _values(self, belief: Belief) -> dict[str, float]:
+        if belief.kind == "none":
             return {}
-        _, best = max(pairs, key=lambda pair: pair[0])
-        return self.surrogate.system.values(best.belief.theta(self.train_X.shape[1]))
+        return self.surrogate.system.values(belief.theta(self.train_X.shape[1]))
 
     def residuals(
         self, number: int, T: Float[Tensor, "n d"]
     ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
         """Residual of the mean at T, and over its prior deviation, of one equation."""
-        system, s = self.surrogate.system, self.standardization
-        part = self.parts[0]
+        system, s = self.surrogate.system, self.surrogate.scaled(self.standardization)
+        part = self.likeliest
         local = system.locals[number].at(T)
         pool = replace(system, locals=(local,))
         (C,) = part.derivatives(pool, [range(len(T))], s)
-        theta = part.belief.theta(T.shape[1]) if part.belief.kind != "none" else None
-        names = local.equation.unknowns
-        known = {} if theta is None else system.values(theta)
-        A, F = local.linearized(C, {n: known[n] for n in names if n in known})
+        known = self._values(part.belief)
+        names = [name for name in local.equation.unknowns if name in known]
+        A, F = local.linearized(C, {name: known[name] for name in names})
         _, sd = part.posterior.of_functionals(Functionals(T, A, local.alphas))
         residual = F - local.rhs
         return residual, residual / (s.scale[0] * sd)
@@ -174,10 +177,10 @@ class PhysicsModel(TangentModel):
     def moved_points(self) -> list[list[int]] | None:
         """Points for each equation, half of them where its residual is large.
 
-        None if the first belief is that equations do not hold, or if they hold between
-        the points as well.
+        None if it is not believed that they hold, or if they hold between the points as
+        well.
         """
-        if self.parts[0].belief.kind != "held":
+        if self.likeliest.belief.kind != "held":
             return None
         system = self.surrogate.system
         moved, is_new = [], False

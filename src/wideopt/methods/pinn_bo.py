@@ -1,0 +1,211 @@
+"""PINN-BO: optimization of what a partial differential equation governs.
+
+Phan-Trong, doctoral thesis, ch. 5. The objective obeys N[f] = g; boundary conditions
+need not be known. By default values and residuals have one joint posterior
+(`surrogates.Physics`), and the next point maximizes the expected improvement on it,
+with unknown constraints within their lower bounds, as in `neural-cbo`. `faithful` is
+Algorithm 4 as printed (see `FaithfulPinnBO`).
+
+Wrong physics: whether the equations hold, hold roughly or say nothing is a matter of
+evidence. Where they are contradicted, a warning and the message say so; where nothing
+of them is left, points are those of `neural-bo`, or `neural-cbo` with constraints.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from botorch.models.model import Model, ModelList
+from jaxtyping import Float
+from torch import Tensor
+
+from wideopt.acquisition.draws import PenalizedDraw
+from wideopt.data.dataset import Dataset
+from wideopt.exceptions import InputError, WideoptWarning
+from wideopt.methods.base import (
+    ModelCache,
+    State,
+    check_counts,
+    fitted,
+    one_by_one,
+)
+from wideopt.methods.neural_bo import NeuralBO
+from wideopt.methods.neural_cbo import NeuralCBO
+from wideopt.methods.parameters import Parameters
+from wideopt.methods.pinn_unknowns import estimated_unknowns
+from wideopt.search.design import seed_from
+from wideopt.search.maximize import Search, maximize
+from wideopt.space import Space
+from wideopt.surrogates.physics import Physics
+from wideopt.surrogates.physics_model import PhysicsModel
+from wideopt.surrogates.tangent import Tangent
+
+__all__ = ["PinnBO"]
+
+_DOUBTED = 0.05  # probability that the equations hold, below which the user is told
+_LOST = 0.5  # probability that they say nothing, above which they are left out
+
+
+class _Caches:
+    """The examined equations and the last models; never state."""
+
+    def __init__(self) -> None:
+        self.objective, self.rest = ModelCache(), ModelCache()
+        self.surrogates: dict[tuple[int, str], tuple[Space, Physics]] = {}
+
+
+@dataclass(frozen=True)
+class PinnBO:
+    """Expected improvement on a posterior that obeys equations.
+
+    Attributes:
+        pde: physics of the objective, a `PDE` or a list of them; `minimize` and
+            `Optimizer` set it from their argument of that name.
+        is_maximized: whether the PDE is of what is maximized; `maximize` sets it.
+        acquisition: "ei", or "ts" for Thompson sampling.
+        is_checked: whether the data may contradict the equations; if not, these hold.
+        n_candidates: points scored before the gradient search.
+        n_restarts: gradient climbs.
+    """
+
+    pde: Any = None
+    is_maximized: bool = False
+    acquisition: Literal["ei", "ts"] = "ei"
+    is_checked: bool = True
+    n_candidates: int = 1024
+    n_restarts: int = 4
+    caches: _Caches = field(
+        default_factory=_Caches, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        check_counts(self, "n_candidates", "n_restarts")
+
+    def check(self, space: Space, n_constraints: int) -> None:
+        """Raise unless there are equations that suit the space."""
+        del n_constraints
+        if self.pde is None:
+            raise InputError(
+                "Method pinn-bo needs the physics of the objective: give "
+                "pde=wideopt.PDE(operator, rhs), or use neural-bo."
+            )
+        self._surrogate(space, "cpu")
+
+    def propose(
+        self, data: Dataset, n: int, state: State, generator: torch.Generator
+    ) -> tuple[Float[Tensor, "n d"], State]:
+        """Fit, then choose n points, each aware of the others."""
+        objective, own = self._objective(data, state.get("objective", {}))
+        rest, others = self._constraints(data, state.get("constraints", {}))
+        kept = {"objective": own, "constraints": others}
+        told = self._verdict(objective, state)
+        if told.pop("is_lost"):
+            points, fallback = self._without(data, n, state, generator)
+            return points, {**kept, **told, "without": fallback}
+
+        def choose(data: Dataset) -> Tensor:
+            model = _joined(_aware(objective, data), rest and _aware(rest, data))
+            return self._chosen(model, data, generator)
+
+        return one_by_one(data, n, choose), {**kept, **told}
+
+    def parameters(self, data: Dataset, state: State) -> Parameters | None:
+        """Estimates of unknown coefficients of the equations; None without any."""
+        own = state.get("objective", {})
+        surrogate = self._surrogate(data.space, str(data.X.device))
+        if not surrogate.system.unknowns or "hyper" not in own:
+            return None
+        model = surrogate.restore(data.X, data.Y[:, :1], own["hyper"])
+        return estimated_unknowns(model)
+
+    def _surrogate(self, space: Space, device: str) -> Physics:
+        known = self.caches.surrogates
+        key = (id(space), device)
+        if key not in known:  # the space is kept, so that its id stays its own
+            known[key] = space, Physics(
+                self.pde,
+                space,
+                is_checked=self.is_checked,
+                is_negated=self.is_maximized,
+                device=device,
+            )
+        return known[key][1]
+
+    def _objective(self, data: Dataset, state: State) -> tuple[PhysicsModel, State]:
+        """The model of the objective as told: compressed, it would obey no equation."""
+        surrogate = self._surrogate(data.space, str(data.X.device))
+        model, state = fitted(
+            surrogate, data, state, self.caches.objective, data.Y[:, :1]
+        )
+        assert isinstance(model, PhysicsModel)
+        return model, state
+
+    def _constraints(self, data: Dataset, state: State) -> tuple[Model | None, State]:
+        Z = data.Z[:, 1:]
+        if Z.shape[1] == 0:
+            return None, {}
+        return fitted(Tangent(), data, state, self.caches.rest, Z)
+
+    def _chosen(
+        self, model: Model, data: Dataset, generator: torch.Generator
+    ) -> Float[Tensor, " d"]:
+        if self.acquisition == "ts":
+            n_local = self.n_candidates // 2
+            search = Search(self.n_candidates - n_local, n_local, self.n_restarts)
+            draw = PenalizedDraw.of(model, seed_from(generator))
+            return maximize(draw, data, generator, search)
+        point, _ = self._within().chosen(model, data, generator)
+        return point
+
+    def _within(self) -> NeuralCBO:
+        """The rule for constraints; without any, expected improvement."""
+        return NeuralCBO(n_candidates=self.n_candidates, n_restarts=self.n_restarts)
+
+    def _without(
+        self, data: Dataset, n: int, state: State, generator: torch.Generator
+    ) -> tuple[Float[Tensor, "n d"], State]:
+        """The points of a method that knows nothing of equations."""
+        counts = {"n_candidates": self.n_candidates, "n_restarts": self.n_restarts}
+        is_free = data.Y.shape[1] == 1
+        method: Any = NeuralBO(**counts) if is_free else NeuralCBO(**counts)
+        points, fallback = method.propose(
+            data, n, state.get("without", {}), generator
+        )
+        return points, fallback
+
+    def _verdict(self, model: PhysicsModel, state: State) -> State:
+        """What to tell of the equations; a warning where they first are in doubt."""
+        shares = model.shares_by_kind
+        told: State = {"is_lost": shares.get("none", 0.0) > _LOST}
+        if shares.get("held", 0.0) >= _DOUBTED:
+            return told
+        told["message"] = (
+            "The data contradict the PDE: the probability that it holds is "
+            f"{shares.get('held', 0.0):.2g}, so it counts for less"
+            f"{' and is left out' if told['is_lost'] else ''}."
+        )
+        if "message" not in state:
+            warnings.warn(told["message"], WideoptWarning, stacklevel=2)
+        return told
+
+
+def _aware(model: Model, data: Dataset) -> Model:
+    """The model, had every pending point come out at its posterior mean."""
+    if data.X_pending.shape[0] == 0:
+        return model
+    if isinstance(model, ModelList):
+        parts: list[Any] = [_aware(part, data) for part in model.models]  # type: ignore[arg-type]
+        return ModelList(*parts)
+    with torch.no_grad():
+        posterior: Any = model.posterior(data.X_pending)
+        return model.condition_on_observations(data.X_pending, posterior.mean)
+
+
+def _joined(objective: Model, rest: Model | None) -> Model:
+    if rest is None:
+        return objective
+    parts: list[Any] = list(rest.models) if isinstance(rest, ModelList) else [rest]
+    return ModelList(objective, *parts)
