@@ -32,6 +32,8 @@ from wideopt.methods.base import (
     fitted,
     one_by_one,
 )
+from wideopt.methods.faithful import check_mode
+from wideopt.methods.faithful_pinn_bo import FaithfulPinnBO
 from wideopt.methods.neural_bo import NeuralBO
 from wideopt.methods.neural_cbo import NeuralCBO
 from wideopt.methods.parameters import Parameters
@@ -45,6 +47,10 @@ from wideopt.surrogates.tangent import Tangent
 
 __all__ = ["PinnBO"]
 
+_PAPER_ONLY = (
+    *("activation", "depth", "width", "lr", "epochs"),
+    *("lam", "B", "R", "delta"),
+)
 _DOUBTED = 0.05  # probability that the equations hold, below which the user is told
 _LOST = 0.5  # probability that they say nothing, above which they are left out
 
@@ -67,22 +73,60 @@ class PinnBO:
         is_maximized: whether the PDE is of what is maximized; `maximize` sets it.
         acquisition: "ei", or "ts" for Thompson sampling.
         is_checked: whether the data may contradict the equations; if not, these hold.
-        n_candidates: points scored before the gradient search.
-        n_restarts: gradient climbs.
+        n_candidates: points scored, before the gradient search unless faithful; by
+            default 1024, and 10,000 if faithful.
+        n_restarts: gradient climbs, 4 by default; there are none if faithful.
+        faithful: whether to follow the thesis to the letter. These are for that only:
+        activation: "tanh" by default; or "sin", "erf", "silu".
+        depth: hidden layers, 1 by default.
+        width: hidden units of each, 100 by default.
+        lr: learning rate, as a multiple of the largest safe one; 1 by default.
+        epochs: of training at every ask, 100 by default.
+        lam: λ1 = λ2, variance of the noise of values and residuals, 1 by default.
+        B: bound on the objective's norm in ν_t, 1 by default.
+        R: deviation of the noise in ν_t, 0.1 by default.
+        delta: probability that the bound behind ν_t fails, 0.1 by default.
     """
 
     pde: Any = None
     is_maximized: bool = False
     acquisition: Literal["ei", "ts"] = "ei"
     is_checked: bool = True
-    n_candidates: int = 1024
-    n_restarts: int = 4
+    n_candidates: int | None = None
+    n_restarts: int | None = None
+    faithful: bool = False
+    activation: str | None = None
+    depth: int | None = None
+    width: int | None = None
+    lr: float | None = None
+    epochs: int | None = None
+    lam: float | None = None
+    B: float | None = None
+    R: float | None = None
+    delta: float | None = None
     caches: _Caches = field(
         default_factory=_Caches, init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
-        check_counts(self, "n_candidates", "n_restarts")
+        counts = ("n_candidates", "n_restarts", "depth", "width", "epochs")
+        check_counts(self, *(n for n in counts if getattr(self, n) is not None))
+        check_mode(self, _PAPER_ONLY)
+        if self.faithful:
+            self._paper()
+
+    def _paper(self) -> FaithfulPinnBO:
+        names = ("n_candidates", *_PAPER_ONLY)
+        given = {n: v for n in names if (v := getattr(self, n)) is not None}
+        return FaithfulPinnBO(**given)
+
+    @property
+    def _counts(self) -> dict[str, int]:
+        """How hard to search."""
+        return {
+            "n_candidates": self.n_candidates or 1024,
+            "n_restarts": self.n_restarts or 4,
+        }
 
     def check(self, space: Space, n_constraints: int) -> None:
         """Raise unless there are equations that suit the space."""
@@ -98,8 +142,19 @@ class PinnBO:
         self, data: Dataset, n: int, state: State, generator: torch.Generator
     ) -> tuple[Float[Tensor, "n d"], State]:
         """Fit, then choose n points, each aware of the others."""
-        objective, own = self._objective(data, state.get("objective", {}))
         rest, others = self._constraints(data, state.get("constraints", {}))
+        if self.faithful:
+            paper = self._paper()
+            network, state = paper.trained(
+                self._surrogate(data.space, str(data.X.device)).system,
+                data,
+                state,
+                generator,
+                is_negated=self.is_maximized,
+            )
+            points = paper.chosen(network, rest, data, n, generator)
+            return points, {**state, "constraints": others}
+        objective, own = self._objective(data, state.get("objective", {}))
         kept = {"objective": own, "constraints": others}
         told = self._verdict(objective, state)
         if told.pop("is_lost"):
@@ -153,8 +208,8 @@ class PinnBO:
         self, model: Model, data: Dataset, generator: torch.Generator
     ) -> Float[Tensor, " d"]:
         if self.acquisition == "ts":
-            n_local = self.n_candidates // 2
-            search = Search(self.n_candidates - n_local, n_local, self.n_restarts)
+            n, n_restarts = self._counts.values()
+            search = Search(n - n // 2, n // 2, n_restarts)
             draw = PenalizedDraw.of(model, seed_from(generator))
             return maximize(draw, data, generator, search)
         point, _ = self._within().chosen(model, data, generator)
@@ -162,15 +217,15 @@ class PinnBO:
 
     def _within(self) -> NeuralCBO:
         """The rule for constraints; without any, expected improvement."""
-        return NeuralCBO(n_candidates=self.n_candidates, n_restarts=self.n_restarts)
+        return NeuralCBO(**self._counts)
 
     def _without(
         self, data: Dataset, n: int, state: State, generator: torch.Generator
     ) -> tuple[Float[Tensor, "n d"], State]:
         """The points of a method that knows nothing of equations."""
-        counts = {"n_candidates": self.n_candidates, "n_restarts": self.n_restarts}
         is_free = data.Y.shape[1] == 1
-        method: Any = NeuralBO(**counts) if is_free else NeuralCBO(**counts)
+        kind: Any = NeuralBO if is_free else NeuralCBO
+        method = kind(**self._counts)
         points, fallback = method.propose(
             data, n, state.get("without", {}), generator
         )
