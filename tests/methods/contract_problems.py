@@ -69,6 +69,9 @@ BANDITS = {
     "ucb1",
 }
 
+# Of most problems it is wrong, which a method has to survive.
+PDE = wo.PDE(lambda u, x: wo.pde.partial(u, x, 0), n_points=12)
+
 _QUICK = {"n_candidates": 64, "n_restarts": 1}
 
 
@@ -86,6 +89,7 @@ def optimizer(method, problem, **settings):
     return wo.Optimizer(
         problem.space,
         method=method,
+        pde=PDE if method == "pinn-bo" else None,
         n_constraints=problem.n_constraints,
         options=options,
         **({"seed": 1} | settings),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
-from botorch.models.model import Model, ModelList
+from botorch.models.model import Model
 from jaxtyping import Float
 from torch import Tensor
 
@@ -41,8 +41,10 @@ from wideopt.methods.pinn_unknowns import estimated_unknowns
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize
 from wideopt.space import Space
+from wideopt.surrogates.base import outputs_of
 from wideopt.surrogates.physics import Physics
 from wideopt.surrogates.physics_model import PhysicsModel
+from wideopt.surrogates.runs import joined
 from wideopt.surrogates.tangent import Tangent
 
 __all__ = ["PinnBO"]
@@ -162,8 +164,9 @@ class PinnBO:
             return points, {**kept, **told, "without": fallback}
 
         def choose(data: Dataset) -> Tensor:
-            model = _joined(_aware(objective, data), rest and _aware(rest, data))
-            return self._chosen(model, data, generator)
+            outputs = _aware(objective, data)
+            outputs += [] if rest is None else _aware(rest, data)
+            return self._chosen(joined(outputs), data, generator)
 
         return one_by_one(data, n, choose), {**kept, **told}
 
@@ -247,20 +250,15 @@ class PinnBO:
         return told
 
 
-def _aware(model: Model, data: Dataset) -> Model:
-    """The model, had every pending point come out at its posterior mean."""
-    if data.X_pending.shape[0] == 0:
-        return model
-    if isinstance(model, ModelList):
-        parts: list[Any] = [_aware(part, data) for part in model.models]  # type: ignore[arg-type]
-        return ModelList(*parts)
+def _aware(model: Model, data: Dataset) -> list[Any]:
+    """Each output, had every pending point come out at its posterior mean."""
+    outputs = outputs_of(model)
+    X = data.X_pending
+    if X.shape[0] == 0:
+        return outputs
+    aware = []
     with torch.no_grad():
-        posterior: Any = model.posterior(data.X_pending)
-        return model.condition_on_observations(data.X_pending, posterior.mean)
-
-
-def _joined(objective: Model, rest: Model | None) -> Model:
-    if rest is None:
-        return objective
-    parts: list[Any] = list(rest.models) if isinstance(rest, ModelList) else [rest]
-    return ModelList(objective, *parts)
+        for output in outputs:
+            posterior: Any = output.posterior(X)
+            aware.append(output.condition_on_observations(X, posterior.mean))
+    return aware

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -43,6 +43,7 @@ _NOISE_BOUNDS = (1e-8, 2.0)
 _REACH = 5.0  # bounds of ψ, in deviations of its prior
 _MULTIPLES = (1.0, 4.0, 16.0)  # of the typical input scales, where climbs start
 _N_HEAT = 8  # steps of every start before the best goes on
+_N_HEAT_ROWS = 60  # values that take part in these
 _N_MAX = 300  # values that take part; more are thinned out evenly
 
 
@@ -111,9 +112,10 @@ class Evidence:
         center, precision, box = self._prior(kind)
         known = [b.psi for b in warm if b.kind == kind and len(b.psi) == len(center)]
         starts = torch.stack(known or self._starts(center)).clamp(*box)
-        problem = _Problem(self._thinned(), kind, center, precision)
+        problem = _Problem(self._thinned(_N_MAX), kind, center, precision)
         if len(starts) > 1:
-            heat = minimize_each(problem, starts, bounds=box, max_iterations=_N_HEAT)
+            quick = replace(problem, evidence=self._thinned(_N_HEAT_ROWS))
+            heat = minimize_each(quick, starts, bounds=box, max_iterations=_N_HEAT)
             starts = heat.x[heat.f.argmin()].unsqueeze(0)
         best = minimize_each(
             problem, starts, bounds=box, max_iterations=max_iterations, tolerance=1e-5
@@ -126,11 +128,11 @@ class Evidence:
         problem = _Problem(self, belief.kind, center, precision)
         return -float(problem.value(belief.psi))
 
-    def _thinned(self) -> Evidence:
+    def _thinned(self, n_max: int) -> Evidence:
         n = len(self.y)
-        if n <= _N_MAX:
+        if n <= n_max:
             return self
-        rows = torch.linspace(0, n - 1, _N_MAX, dtype=torch.float64).round().long()
+        rows = torch.linspace(0, n - 1, n_max, dtype=torch.float64).round().long()
         return Evidence(
             self.linearization, self.X[rows], self.y[rows], self.shift, self.scale
         )
