@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from wideopt.bench.task import Task
 from wideopt.exceptions import InputError
 from wideopt.methods import nearest, summaries
+from wideopt.methods.catalog import has_option
 
 __all__ = [
     "PEERS",
@@ -133,12 +134,14 @@ class _Own:
         from wideopt.optimizer import Optimizer
 
         n_init = len(initial_design(task, seed))
+        is_physical = task.pde is not None and has_option(contender.name, "pde")
         self._has_constraints = task.n_constraints > 0
         self._optimizer = Optimizer(
             task.space,
             method=contender.name,
             n_constraints=task.n_constraints,
             n_evals=task.n_evals,
+            pde=task.pde() if task.pde is not None and is_physical else None,
             seed=seed,
             options={"n_init": n_init, **contender.options},
         )

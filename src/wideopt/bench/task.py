@@ -121,6 +121,9 @@ class Task:
         noise: the rule of the noise, or None.
         outputs_of_seed: maps a seed to its own `outputs`, where seeds differ in more
             than chance, as folds of data do.
+        pde: physics of the objective, for methods that use it; called when needed,
+            since it brings torch.
+        pde_title: the same for people, and for the record.
     """
 
     name: str
@@ -133,6 +136,8 @@ class Task:
     scales: Scales | None = None
     noise: Noise | None = None
     outputs_of_seed: Callable[[int], Outputs] | None = None
+    pde: Callable[[], Any] | None = None
+    pde_title: str | None = None
 
     def __post_init__(self) -> None:
         if self.noise is not None and self.scales is None:
@@ -186,6 +191,7 @@ class Task:
         if self.noise is not None and self.scales is not None:
             sds = [float(sd) for sd in self.noise.sds(self.scales)]
             noise = {"rule": self.noise.label, "sds": sds}
+        physics = {} if self.pde is None else {"pde": self.pde_title}
         return {
             "name": self.name,
             "space": _space_form(self.space),
@@ -195,6 +201,7 @@ class Task:
             "optimum": self.optimum,
             "objective_range": None if self.scales is None else self.scales.ranges[0],
             "noise": noise,
+            **physics,
         }
 
 
