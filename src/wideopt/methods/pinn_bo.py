@@ -77,7 +77,7 @@ class PinnBO:
         is_checked: whether the data may contradict the equations; if not, these hold.
         n_candidates: points scored, before the gradient search unless faithful; by
             default 1024, and 10,000 if faithful.
-        n_restarts: gradient climbs, 4 by default; there are none if faithful.
+        n_restarts: gradient climbs, 2 by default; there are none if faithful.
         faithful: whether to follow the thesis to the letter. These are for that only:
         activation: "tanh" by default; or "sin", "erf", "silu".
         depth: hidden layers, 1 by default.
@@ -127,7 +127,7 @@ class PinnBO:
         """How hard to search."""
         return {
             "n_candidates": self.n_candidates or 1024,
-            "n_restarts": self.n_restarts or 4,
+            "n_restarts": self.n_restarts or 2,
         }
 
     def check(self, space: Space, n_constraints: int) -> None:

@@ -159,6 +159,16 @@ class PhysicsPosterior(Posterior):
         del outputs
         return self
 
+    def calibration(self, caution: float) -> Float[Tensor, ""]:
+        """Return the factor >= 1 by which variances must grow to match left-out values.
+
+        The mean of squared residuals over variances of values that are left out one by
+        one (Rasmussen & Williams 2006 eq. 5.12), shrunk towards 1.
+        """
+        precision = torch.cholesky_inverse(self.factor.L).diagonal()
+        z2 = (self.alpha.square() / precision)[self.n_residuals :]
+        return ((z2.sum() + caution) / (len(z2) + caution)).clamp_min(1.0)
+
     @property
     def conditional_gain(self) -> Float[Tensor, ""]:
         """I(f; Y | U), in nats."""

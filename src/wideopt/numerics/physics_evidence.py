@@ -26,7 +26,7 @@ from torch import Tensor
 from wideopt.exceptions import FitError
 from wideopt.numerics.lbfgs import minimize_each
 from wideopt.numerics.linearization import Linearization
-from wideopt.numerics.physics import Physics, conditional_nll
+from wideopt.numerics.physics import Physics, PhysicsPosterior, conditional_nll
 from wideopt.numerics.smooth import Functionals, SmoothKernel
 
 __all__ = ["Belief", "Evidence", "Kind"]
@@ -44,6 +44,7 @@ _REACH = 5.0  # bounds of ψ, in deviations of its prior
 _MULTIPLES = (1.0, 4.0, 16.0)  # of the typical input scales, where climbs start
 _N_HEAT = 8  # steps of every start before the best goes on
 _N_HEAT_ROWS = 60  # values that take part in these
+_CAUTION = 10  # pseudo-observations that say the model is calibrated
 _N_MAX = 300  # values that take part; more are thinned out evenly
 
 
@@ -120,7 +121,23 @@ class Evidence:
         best = minimize_each(
             problem, starts, bounds=box, max_iterations=max_iterations, tolerance=1e-5
         )
-        return Belief(kind, best.x[0], -float(best.f[0]))
+        return self._inflated(Belief(kind, best.x[0], -float(best.f[0])))
+
+    def _inflated(self, belief: Belief) -> Belief:
+        """The belief with variances that match left-out values (see `evidence`)."""
+        theta = belief.theta(self.d)
+        groups, rhs = self.equations(theta)
+        if belief.kind == "none":
+            groups, rhs = (), self.y.new_zeros(0)
+        with torch.no_grad():
+            posterior = PhysicsPosterior.of(
+                belief.physics(self.d), groups, rhs, self.X, self.y
+            )
+            factor = posterior.calibration(_CAUTION)
+        psi = belief.psi.clone()
+        psi[self.d] += 0.5 * factor.log()
+        psi[self.d + 1] += factor.log()
+        return replace(belief, psi=psi)
 
     def log_joint(self, belief: Belief) -> float:
         """Log p(y, ψ | equations)."""

@@ -34,7 +34,7 @@ __all__ = ["Physics"]
 Json: TypeAlias = "dict[str, Any]"
 
 _LOG_ODDS = {"held": 0.0, "bent": -math.log(10.0), "none": -math.log(10.0)}
-_PRUNED = 0.01  # a belief with less weight than this is left out
+_PRUNED = 0.1  # a belief with less weight than this is left out, for speed
 _CLEAR = 0.999  # weight against "none" at which "bent" is not tried, which costs time
 _N_LINEARIZED = 12  # linearizations of a nonlinear equation, at most
 _SETTLED = 1e-4  # relative change of derivatives at which that ends

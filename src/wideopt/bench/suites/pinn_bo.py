@@ -24,11 +24,11 @@ __all__ = ["SUITE"]
 _HEAT = ("heat-1", "heat-2", "heat-3")
 _FIELDS = ("beam", "damped-oscillator")
 _FUNCTIONS = {
-    "drop-wave": 60,
-    "styblinski-tang-10": 100,
-    "rastrigin-20": 100,
-    "michalewicz-30": 100,
-    "cosine-mixture-50": 100,
+    "drop-wave": 40,
+    "styblinski-tang-10": 60,
+    "rastrigin-20": 60,
+    "michalewicz-30": 80,
+    "cosine-mixture-50": 120,
 }
 _WRONG = ("heat-1-wrong", "beam-wrong")
 
@@ -44,7 +44,7 @@ def _make(name: str, is_smoke: bool) -> Task:
         is_noisy = base in _FUNCTIONS
         task = from_problem(
             problem,
-            n_evals=_FUNCTIONS.get(base, 50),
+            n_evals=_FUNCTIONS.get(base, 30),
             noise=PAPERS if is_noisy else None,
             name=base,
         )
@@ -69,7 +69,7 @@ def _heat(name: str) -> Task:
     return Task(
         name=name,
         space=Space([Real(field.low, field.high)] * 2),
-        n_evals=60,
+        n_evals=40,
         outputs=outputs,
         optimum=-hottest,
         scales=Scales((float(field.T.std()),), (hottest - float(field.T.min()),)),
