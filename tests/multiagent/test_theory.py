@@ -5,7 +5,7 @@ import math
 import pytest
 
 import wideopt as wo
-from wideopt.multiagent import Theory, theoretical_beta
+from wideopt.multiagent import TheoreticalBeta, Theory
 
 THEORY = Theory(n_rounds=400, C_0=2.0, C=(1.5, 0.7), xi=0.3, B=1.1, rho=0.4)
 
@@ -49,8 +49,8 @@ def test_without_affine_constraints():
 
 
 def test_beta_of_lemma_2():
-    beta = theoretical_beta(2.0, 0.1, 5.0, n_agents=3, n_constraints=2, delta=0.05)
-    assert beta == pytest.approx(2 + 0.1 * math.sqrt(2 * (6 + math.log(9 / 0.05))))
+    beta = TheoreticalBeta(2.0, 0.1, n_agents=3, n_constraints=2, delta=0.05)
+    assert beta(5.0) == pytest.approx(2 + 0.1 * math.sqrt(2 * (6 + math.log(9 / 0.05))))
 
 
 def test_bad_assumptions():

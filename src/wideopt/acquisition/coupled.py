@@ -16,6 +16,7 @@ take, ρ the penalty.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -27,7 +28,9 @@ from torch import Tensor
 from wideopt.acquisition.bounds import LowerBounds
 from wideopt.data.units import Units
 
-__all__ = ["Affine", "NegativeLagrangian", "PenalizedImprovement", "clipped_bounds"]
+__all__ = ["Affine", "Beta", "NegativeLagrangian", "PenalizedImprovement", "clipped_bounds"]
+
+Beta: TypeAlias = "float | Float[Tensor, ' outputs']"
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,17 @@ class Affine:
 
 
 def clipped_bounds(
-    model: Model, U: Float[Tensor, "... d"], beta: float, C: float
+    model: Model, U: Float[Tensor, "... d"], beta: Beta, C: float
 ) -> Float[Tensor, "... outputs"]:
-    """clip(mean - β σ, -C, C) of every output, objective first."""
-    return LowerBounds([model], beta)(U).clamp(-C, C)
+    """clip(mean - β σ, -C, C) of every output, objective first.
+
+    A tensor of β has one for each output.
+    """
+    if not isinstance(beta, Tensor):
+        return LowerBounds([model], beta)(U).clamp(-C, C)
+    mean = LowerBounds([model], 0.0)(U)
+    sigma = mean - LowerBounds([model], 1.0)(U)
+    return (mean - beta * sigma).clamp(-C, C)
 
 
 class NegativeLagrangian(AcquisitionFunction):
@@ -64,7 +74,7 @@ class NegativeLagrangian(AcquisitionFunction):
     def __init__(
         self,
         model: Model,
-        beta: float,
+        beta: Beta,
         C: float,
         *,
         weights: Float[Tensor, " k"],

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from wideopt.acquisition.coupled import Affine
 from wideopt.data.units import Units
 from wideopt.exceptions import InputError
+from wideopt.multiagent.theory import TheoreticalBeta
 from wideopt.space import Categorical, Config, Space
 from wideopt.surrogates.base import Surrogate
-from wideopt.surrogates.gp import GaussianProcess
+from wideopt.surrogates.squared_exponential import SquaredExponential
 from wideopt.surrogates.tangent import Tangent
 
 __all__ = ["Agent"]
 
 _SURROGATES: dict[str, Surrogate] = {
-    "gp": GaussianProcess("rbf"),
+    "gp": SquaredExponential(),
     "tangent": Tangent(),
 }
 
@@ -40,12 +41,13 @@ class Agent:
         constraints: which of them this agent has a part in, as indices from 0; then
             `fun` returns values for these, in this order. By default all.
         surrogate: "gp", "tangent", or a recipe of `wideopt.surrogates`.
-        beta: confidence factor β of the bounds.
+        beta: confidence factor β of the bounds, or `TheoreticalBeta` for Lemma 2's.
         C: bound on |f_i| and |g_ij|, at which confidence bounds are clipped, if known.
         n_init: evaluations before the first round, of which nobody is told anything; by
             default 2 d + 1.
         n_candidates: points scored before the gradient search.
-        n_restarts: gradient climbs; 0 is a search over candidates alone.
+        n_restarts: gradient climbs; 0 is a search over candidates alone, ever finer
+            around the best. By default 0 up to three dimensions, 2 above.
     """
 
     fun: Callable[[Any], Any]
@@ -54,11 +56,11 @@ class Agent:
     n_constraints: int = 0
     constraints: Sequence[int] | None = None
     surrogate: Surrogate | Literal["gp", "tangent"] = "gp"
-    beta: float = 3.0
+    beta: float | TheoreticalBeta = 3.0
     C: float | None = None
     n_init: int | None = None
     n_candidates: int = 512
-    n_restarts: int = 2
+    n_restarts: int | None = None
     matrix: NDArray[np.float64] = field(init=False, repr=False)
     indices: tuple[int, ...] = field(init=False, repr=False)
 
@@ -90,14 +92,22 @@ class Agent:
         return known
 
     def _check_numbers(self) -> None:
-        for name, least in (("n_init", 1), ("n_candidates", 1), ("n_restarts", 0)):
+        for name, least in (("n_init", 1), ("n_candidates", 1), ("n_climbs", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
+                name = name.replace("n_climbs", "n_restarts")
                 raise InputError(f"{name} must be at least {least}, but got {value}.")
-        if not 0 < self.beta < math.inf:
+        if not isinstance(self.beta, TheoreticalBeta) and not 0 < self.beta < math.inf:
             raise InputError(f"beta must be positive, but got {self.beta}.")
         if self.C is not None and not self.C > 0:
             raise InputError(f"C must be positive, but got {self.C}.")
+
+    @property
+    def n_climbs(self) -> int:
+        """Gradient climbs that are made."""
+        if self.n_restarts is None:
+            return 0 if self.space.n_dims <= 3 else 2
+        return self.n_restarts
 
     @property
     def recipe(self) -> Surrogate:

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from wideopt.exceptions import InputError
 from wideopt.multiagent.messages import (
     Message,
-    Party,
     Prices,
     Residual,
     Rule,
@@ -32,7 +31,7 @@ from wideopt.multiagent.messages import (
     Vector,
 )
 
-__all__ = ["Coordinator", "ExchangeAdmm", "SumOfConstraints", "run_rounds"]
+__all__ = ["Coordinator", "ExchangeAdmm", "SumOfConstraints"]
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,8 @@ class SumOfConstraints:
 
     def update(self, signal: Signal, messages: Sequence[Message]) -> Totals:
         """The sums of this round."""
-        del signal  # only the last round counts
-        return Totals(_vector(_total([m.g for m in messages], self.n_constraints)))
+        g = _vector(_total([m.g for m in messages], self.n_constraints))
+        return Totals(g, signal.t + 1)
 
 
 @dataclass(frozen=True)
@@ -129,24 +128,8 @@ class ExchangeAdmm:
         assert isinstance(signal, Residual)
         n = sum(len(m.Ax) > 0 for m in messages)
         r = _residual(messages, self.b) / max(n, 1)
-        return replace(signal, r=_vector(r), u=_vector(np.array(signal.u) + r))
-
-
-def run_rounds(
-    parties: Sequence[Party], coordinator: Rule, n_rounds: int
-) -> list[Signal]:
-    """The signals before each round and after the last.
-
-    All that passes between a party and the rest are `choose`, from a signal to a
-    message, and `evaluate`, which takes and gives nothing.
-    """
-    signals = [coordinator.first()]
-    for _ in range(n_rounds):
-        messages = [party.choose(signals[-1]) for party in parties]
-        signals.append(coordinator.update(signals[-1], messages))
-        for party in parties:
-            party.evaluate()
-    return signals
+        u = _vector(np.array(signal.u) + r)
+        return replace(signal, r=_vector(r), u=u, t=signal.t + 1)
 
 
 def _total(vectors: Sequence[Vector], n: int) -> NDArray[np.float64]:

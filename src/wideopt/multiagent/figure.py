@@ -47,8 +47,8 @@ def plot_rounds(result: MultiAgentResult) -> list[Axes]:
 def _violations(result: MultiAgentResult) -> dict[str, NDArray[np.float64]]:
     found = {}
     if result.sums.shape[1] > 0:
-        found["V / t"] = result.violation
-        found["V⁺ / t"] = result.strong_violation
+        found["V / t"] = result.V
+        found["V⁺ / t"] = result.V_plus
     if result.shifts.shape[1] > 0:
-        found["S / t"] = result.cumulative_shift
+        found["S / t"] = result.S
     return found

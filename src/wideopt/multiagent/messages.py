@@ -8,8 +8,8 @@ agents alike with a signal, whose kind says what the agents do with it: `Prices`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 __all__ = [
     "Message",
@@ -20,6 +20,9 @@ __all__ = [
     "Signal",
     "Totals",
     "Vector",
+    "message_of",
+    "plain",
+    "signal_of",
 ]
 
 Vector: TypeAlias = "tuple[float, ...]"
@@ -52,21 +55,51 @@ class Prices:
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over all agents, for DCEI: of the constraints in the last round."""
+    """Sums over all agents, for DCEI: of the constraints in the round before t."""
 
     g: Vector
+    t: int = 1
 
 
 @dataclass(frozen=True)
 class Residual:
-    """Of exchange ADMM: the mean residual r̄, its sum u, and the penalty ρ."""
+    """Of exchange ADMM, before round t: the mean residual r̄, its sum u, penalty ρ."""
 
     r: Vector
     u: Vector
     penalty: float
+    t: int = 1
 
 
 Signal: TypeAlias = "Prices | Totals | Residual"
+
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Prices, Totals, Residual)}
+
+
+def plain(said: Message | Signal) -> dict[str, Any]:
+    """A JSON form; floats are exact in it. That of a signal names its kind."""
+    kind = {} if isinstance(said, Message) else {"kind": type(said).__name__}
+    return {**kind, **_with_lists(asdict(said))}
+
+
+def message_of(form: dict[str, Any]) -> Message:
+    """The message of a JSON form."""
+    return Message(**_with_tuples(form))
+
+
+def signal_of(form: dict[str, Any]) -> Signal:
+    """The signal of a JSON form."""
+    fields = _with_tuples(form)
+    signal: Signal = _KINDS[fields.pop("kind")](**fields)
+    return signal
+
+
+def _with_lists(fields: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
+
+
+def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
 
 
 @runtime_checkable
@@ -74,7 +107,7 @@ class Party(Protocol):
     """Who takes part in rounds: an agent at work, or a proxy of one elsewhere."""
 
     def choose(self, signal: Signal) -> Message:
-        """Choose the next point, and say no more of it than a message."""
+        """Choose the point of round signal.t, and say no more of it than a message."""
         ...
 
     def evaluate(self) -> None:

@@ -1,10 +1,5 @@
 """What the rounds came to: the best joint point, the prices, the paper's metrics.
 
-Paper: DMABO, eq. 4 and section 4.2. Notation: f, g sums over agents of the objectives
-and constraints of a round, s = Σ A_i x_i - b.
-
-    R_t = Σ (f - f*),  V_t = ‖[Σ g]⁺‖,  V_t⁺ = ‖Σ [g]⁺‖,  S_t = ‖Σ s‖
-
 A result is put together after the rounds, from what each agent kept for itself.
 """
 
@@ -18,8 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wideopt.data import Trial
+from wideopt.multiagent.history import History
 from wideopt.multiagent.messages import Prices, Signal, Vector
-from wideopt.multiagent.site import Site
+from wideopt.multiagent.metrics import (
+    Metrics,
+    Truth,
+    constraints_of,
+    objectives_of,
+    shares_of,
+)
 from wideopt.space import Config
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class MultiAgentResult:
         lam: λ before each round and after the last; empty unless DMABO.
         mu: μ likewise.
         eta: their scale η likewise.
+        metrics: R, V, V⁺ and S after each round; of noise-free values, if the truth is
+            known, else as measured.
     """
 
     x: list[Config] | None
@@ -65,49 +69,57 @@ class MultiAgentResult:
     lam: Array = field(repr=False)
     mu: Array = field(repr=False)
     eta: Array = field(repr=False)
+    metrics: Metrics = field(repr=False)
 
     @classmethod
     def of(
         cls,
-        sites: Sequence[Site],
+        histories: Sequence[History],
         signals: Sequence[Signal],
         b: Vector,
         method: str,
         tolerance: float,
+        *,
+        truth: Truth | None = None,
     ) -> MultiAgentResult:
         """The result of finished rounds.
 
         Args:
-            sites: of all agents.
+            histories: of all agents.
             signals: of the coordinator.
             b: right-hand side of the affine constraints.
             method: name of the method.
             tolerance: of the affine constraints, as a share of the range of Σ A_i x_i.
+            truth: what is known of the problem.
         """
         n = len(signals) - 1
-        objectives = np.sum([_objectives(site) for site in sites], axis=0)
-        sums = np.sum([_constraints(site) for site in sites], axis=0)
-        shifts = _shares(sites, n, len(b)) - np.array(b)
-        slack = tolerance * _range(sites, len(b))
+        held = [history.held(n) for history in histories]
+        agents = [history.agent for history in histories]
+        objectives = objectives_of(held)
+        sums = constraints_of(agents, held)
+        shifts = shares_of(agents, held, len(b)) - np.array(b)
+        reach = [agent.reach for agent in agents if agent.A is not None]
+        slack = tolerance * np.sum([np.zeros(len(b)), *reach], axis=0)
         excess = np.maximum(sums, 0.0).sum(axis=1)
         excess += np.maximum(np.abs(shifts) - slack, 0.0).sum(axis=1)
         best = _best(objectives, excess)
         prices = [s for s in signals if isinstance(s, Prices)]
         return cls(
-            x=None if best is None else [site.rounds[best].x.copy() for site in sites],
+            x=None if best is None else [_x(of_agent[best]) for of_agent in held],
             fun=None if best is None else float(objectives[best]),
             constraints=[] if best is None else sums[best].tolist(),
             shift=[] if best is None else shifts[best].tolist(),
             feasible=best is not None and bool(excess[best] == 0.0),
             round=best,
             method=method,
-            histories=[list(site.trials) for site in sites],
+            histories=[history.trials for history in histories],
             objectives=objectives,
             sums=sums,
             shifts=shifts,
             lam=np.array([p.lam for p in prices], dtype=np.float64),
             mu=np.array([p.mu for p in prices], dtype=np.float64),
             eta=np.array([p.eta for p in prices], dtype=np.float64),
+            metrics=Metrics.of(agents, held, objectives, sums, shifts, truth),
         )
 
     @property
@@ -115,30 +127,25 @@ class MultiAgentResult:
         """Number of rounds."""
         return len(self.objectives)
 
-    def regret(self, optimum: float) -> Array:
-        """R_t against the least sum of objectives of a feasible point.
-
-        It and the metrics below are of the values as measured; rounds in which an
-        evaluation failed are left out.
-        """
-        return np.nancumsum(self.objectives - optimum)
+    @property
+    def R(self) -> Array | None:
+        """R_t: cumulative regret; None unless the optimum is known."""
+        return self.metrics.R
 
     @property
-    def violation(self) -> Array:
+    def V(self) -> Array:
         """V_t: by how much the sums so far break the constraints."""
-        total = np.nancumsum(self.sums, axis=0)
-        return np.asarray(np.linalg.norm(np.maximum(total, 0.0), axis=1))
+        return self.metrics.V
 
     @property
-    def strong_violation(self) -> Array:
+    def V_plus(self) -> Array:
         """V_t⁺: violations so far, which no later slack makes up for."""
-        total = np.nancumsum(np.maximum(self.sums, 0.0), axis=0)
-        return np.asarray(np.linalg.norm(total, axis=1))
+        return self.metrics.V_plus
 
     @property
-    def cumulative_shift(self) -> Array:
+    def S(self) -> Array:
         """S_t: by how much the sums so far miss the affine constraints."""
-        return np.asarray(np.linalg.norm(np.cumsum(self.shifts, axis=0), axis=1))
+        return self.metrics.S
 
     def __repr__(self) -> str:
         rows = [("best objective", self._fun_text())]
@@ -169,32 +176,9 @@ class MultiAgentResult:
         return np.array(panels, dtype=object)
 
 
-def _objectives(site: Site) -> Array:
-    return np.array([np.nan if t.y is None else t.y for t in site.rounds])
-
-
-def _constraints(site: Site) -> Array:
-    """(rounds, m), zero where the agent has no part, NaN where it failed."""
-    rows = np.zeros((len(site.rounds), site.agent.n_constraints))
-    for row, trial in zip(rows, site.rounds, strict=True):
-        row[list(site.agent.indices)] = np.nan if trial.c is None else trial.c
-    return rows
-
-
-def _shares(sites: Sequence[Site], n: int, n_affine: int) -> Array:
-    total = np.zeros((n, n_affine))
-    for site in sites:
-        if site.agent.A is not None:
-            total += np.array([site.agent.Ax(trial.x) for trial in site.rounds])
-    return total
-
-
-def _range(sites: Sequence[Site], n_affine: int) -> Array:
-    total = np.zeros(n_affine)
-    for site in sites:
-        if site.agent.A is not None:
-            total += site.agent.reach
-    return total
+def _x(trial: Trial | None) -> Config:
+    assert trial is not None  # the round has an objective
+    return trial.x.copy()
 
 
 def _best(objectives: Array, excess: Array) -> int | None:

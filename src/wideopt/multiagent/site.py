@@ -1,48 +1,51 @@
 """An agent at work: the data, models and evaluations that never leave it.
 
-Paper: DMABO, Algorithm 1: lines 2 (local primal update), 4 and 5. Points may repeat,
-as they must: a sequence that oscillates between two points is how the algorithm keeps
-a constraint on average (appendix B).
+Paper: DMABO, Algorithm 1: lines 2 (local primal update), 4 and 5.
 
 Models are of the values in the user's units, since prices compare agents; recipes
 standardize them inside. A failed evaluation counts as bad as the worst one known.
+
+A site with a journal writes each choice down before it says anything of it, and each
+outcome before it goes on. Made again from its journal, it is where it was: it answers
+a signal that it has answered before as it did then, and evaluates what was chosen but
+not evaluated.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from botorch.acquisition.acquisition import AcquisitionFunction
-from botorch.acquisition.analytic import (
-    LogExpectedImprovement,
-    LogProbabilityOfFeasibility,
-)
-from botorch.models.model import Model, ModelList
+from botorch.models.model import Model
 from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wideopt.acquisition.coupled import (
-    NegativeLagrangian,
-    PenalizedImprovement,
-    clipped_bounds,
-)
-from wideopt.acquisition.improvement import SumOfLogs
 from wideopt.data import Trial, check_outcome
 from wideopt.data.dataset import Dataset
+from wideopt.exceptions import StorageError
 from wideopt.multiagent.agent import Agent
-from wideopt.multiagent.messages import Message, Prices, Residual, Signal, Totals
-from wideopt.search.candidates import candidates, distinct, scattered, snapped
+from wideopt.multiagent.journal import Journal, Record
+from wideopt.multiagent.messages import (
+    Message,
+    Signal,
+    message_of,
+    plain,
+    signal_of,
+)
+from wideopt.multiagent.worth import best_point, bounds_said, worth
+from wideopt.numerics.threads import threads_for
+from wideopt.search.candidates import distinct, scattered
 from wideopt.search.design import generator_for
-from wideopt.search.maximize import Search, climb, score
-from wideopt.search.mixed import improve_mixed
-from wideopt.surrogates.base import outputs_of, quiet
+from wideopt.surrogates.base import quiet
 
 __all__ = ["Site"]
+
+_MAX_DEATHS = 3  # of the process in one evaluation, which then counts as failed
 
 
 class Site:
@@ -51,135 +54,115 @@ class Site:
     Args:
         agent: whose site it is. Its first evaluations are made here.
         seed: of all random choices.
+        path: of the agent's journal, which is made or gone on with; None for none.
     """
 
-    def __init__(self, agent: Agent, seed: int) -> None:
+    def __init__(self, agent: Agent, seed: int, path: Path | None = None) -> None:
         self.agent, self.seed = agent, seed
         self.trials: list[Trial] = []
+        self.answered: list[tuple[Signal, Message]] = []
         self._points: list[NDArray[np.float64]] = []
-        self._sent: Message | None = None
+        self._chosen: list[NDArray[np.float64]] = []
         self._hyper: Any = None
-        self._fitted_at = 0
-        for point in self._design():
+        self._fitted_at = self._n_deaths = 0
+        self._journal = None
+        if path is not None:
+            header = {"format": "wideopt agent journal", "seed": seed, **_marks(agent)}
+            self._journal = Journal(path, header)
+            for record in self._journal.records:
+                self._replay(record)
+        for point in self._design()[len(self.trials) :]:
             self._tell(point)
-        self._chosen = self._points[-1]
 
     @property
     def rounds(self) -> list[Trial]:
         """The trials of the rounds, without those before the first."""
         return self.trials[self.agent.n_init :]
 
+    @property
+    def observed(self) -> list[tuple[NDArray[np.float64], Trial]]:
+        """Every trial with its point of the unit cube."""
+        return list(zip(self._points, self.trials, strict=True))
+
+    @property
+    def ts(self) -> list[int]:
+        """Which round each trial of the rounds belongs to, from 1."""
+        return [signal.t for signal, _ in self.answered[: len(self.rounds)]]
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nobody else has gone on with the journal."""
+        return self._journal is None or self._journal.is_current
+
     def choose(self, signal: Signal) -> Message:
-        """Choose the next point in the light of a signal."""
+        """Choose the next point in the light of a signal.
+
+        A signal that was answered before gets the same answer.
+        """
+        if self.answered and signal.t <= self.answered[-1][0].t:
+            return self._answer_again(signal)
+        self.evaluate()
+        with threads_for(len(self.trials)), quiet():
+            point, g = self._choice(signal)
+        message = Message(self.agent.Ax(self._config(point)), tuple(g.tolist()))
+        self._write(
+            "choice",
+            {
+                "signal": plain(signal),
+                "point": point.tolist(),
+                "message": plain(message),
+                "hyper": self._hyper if self._fitted_at == len(self.trials) else None,
+            },
+        )
+        self._chosen.append(point)
+        self.answered.append((signal, message))
+        return message
+
+    def evaluate(self) -> None:
+        """Evaluate the chosen point and keep the outcome, unless that is done."""
+        if len(self._chosen) > len(self.rounds):
+            self._tell(self._chosen[-1])
+
+    def _answer_again(self, signal: Signal) -> Message:
+        for known, message in reversed(self.answered):
+            if known == signal:
+                return message
+        raise StorageError(
+            f"The agent has answered another signal in round {signal.t} than {signal}: "
+            "its journal is of another run. Name another folder, or resume with the "
+            "coordinator's."
+        )
+
+    def _choice(
+        self, signal: Signal
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The point, and what is said of the constraints there."""
         agent, data = self.agent, self._data()
-        generator = generator_for(self.seed, len(self.trials))
         g = np.zeros(agent.n_constraints)
         if data.n_complete == 0:
             start = len(self.trials)
-            point = scattered(agent.space, 1, self.seed, start)[0]
-        else:
-            model = self._model(data)
-            with quiet():
-                acqf = self._value(model, data, signal)
-                point = _best(acqf, data, generator, agent)
-                g[list(agent.indices)] = self._said(model, point, signal)
-        self._chosen = point.cpu().numpy()
-        config = agent.space.config(agent.space.decode(self._chosen))
-        self._sent = Message(agent.Ax(config), tuple(g.tolist()))
-        return self._sent
-
-    def evaluate(self) -> None:
-        """Evaluate the chosen point and keep the outcome."""
-        self._tell(self._chosen)
-
-    def _said(
-        self, model: Model, point: Float[Tensor, " d"], signal: Signal
-    ) -> NDArray[np.float64]:
-        """Bounds of the agent's constraints; means where the signal is no price."""
-        beta = self.agent.beta if isinstance(signal, Prices) else 0.0
-        with torch.no_grad():
-            low = clipped_bounds(model, point[None, :], beta, self._C)
-        return low[0, 1:].cpu().numpy()
-
-    @property
-    def _C(self) -> float:
-        return math.inf if self.agent.C is None else self.agent.C
-
-    def _value(
-        self, model: Model, data: Dataset, signal: Signal
-    ) -> AcquisitionFunction:
-        if isinstance(signal, Prices):
-            return self._lagrangian(model, signal)
-        if isinstance(signal, Totals):
-            return self._constrained_improvement(model, data, signal)
-        return self._penalized_improvement(model, data, signal)
-
-    def _lagrangian(self, model: Model, prices: Prices) -> AcquisitionFunction:
-        lam = [prices.lam[j] for j in self.agent.indices]
-        return NegativeLagrangian(
-            model,
-            self.agent.beta,
-            self._C,
-            weights=prices.eta * torch.tensor(lam, dtype=torch.float64),
-            affine=self.agent.affine,
-            slope=prices.eta * torch.tensor(prices.mu, dtype=torch.float64),
-        )
-
-    def _constrained_improvement(
-        self, model: Model, data: Dataset, totals: Totals
-    ) -> AcquisitionFunction:
-        """EI times P(g_i(x) + others <= 0), the others as they were in the last round.
-
-        The incumbent is the best point of this agent that is feasible together with
-        them; without any, the probability alone.
-        """
-        mine = self._sent.g if self._sent else (0.0,) * len(totals.g)
-        rooms = [mine[j] - totals.g[j] for j in self.agent.indices]
-        objective, *constraints = outputs_of(model)
-        fits = data.Y[:, 1:] <= torch.tensor(rooms, dtype=torch.float64)
-        is_feasible = ~data.is_failed & fits.all(dim=1)
-        terms: list[AcquisitionFunction] = []
-        if bool(is_feasible.any()):
-            best = _least_mean(objective, data.X[is_feasible])
-            terms.append(LogExpectedImprovement(objective, best, maximize=False))
-        if constraints:
-            limits: Any = {k: (None, room) for k, room in enumerate(rooms)}
-            terms.append(LogProbabilityOfFeasibility(ModelList(*constraints), limits))
-        return SumOfLogs(terms)
-
-    def _penalized_improvement(
-        self, model: Model, data: Dataset, residual: Residual
-    ) -> AcquisitionFunction:
-        objective = outputs_of(model)[0]
-        best = _least_mean(objective, data.X[~data.is_failed])
-        affine = self.agent.affine
-        if affine is None:
-            return LogExpectedImprovement(objective, best, maximize=False)
-        if self._sent is None:  # the share of its best point is where it starts from
-            row = int(data.Y[:, 0].nan_to_num(nan=torch.inf).argmin())
-            last = affine(data.X[row])
-        else:
-            last = torch.tensor(self._sent.Ax, dtype=torch.float64)
-        pull = torch.tensor([residual.r, residual.u], dtype=torch.float64).sum(dim=0)
-        return PenalizedImprovement(
-            objective, best, affine, last - pull, residual.penalty
-        )
+            return scattered(agent.space, 1, self.seed, start)[0].numpy(), g
+        generator = generator_for(self.seed, len(self.trials))
+        sent = self.answered[-1][1] if self.answered else None
+        model = self._model(data)
+        acqf = worth(agent, model, data, signal, sent)
+        point = best_point(acqf, data, generator, agent)
+        g[list(agent.indices)] = bounds_said(agent, model, point, signal).cpu().numpy()
+        return point.cpu().numpy(), g
 
     def _model(self, data: Dataset) -> Model:
         """The model of all data; its scales are learned anew as the data grow."""
         recipe, at = self.agent.recipe, self._fitted_at
         Y = _imputed(data)
-        with quiet():
-            if data.n < at + max(1, at // 8):
-                return recipe.restore(data.X, Y, self._hyper)
-            model = recipe.fit(data.X, Y)
+        if data.n < at + max(1, at // 4):
+            return recipe.restore(data.X, Y, self._hyper)
+        model = recipe.fit(data.X, Y, self._hyper)
         self._hyper, self._fitted_at = recipe.hyper(model), data.n
         return model
 
     def _data(self) -> Dataset:
-        observed = list(zip(self._points, self.trials, strict=True))
         k = len(self.agent.indices)
-        return Dataset.of(self.agent.space, observed, [], k, keeps_repeats=True)
+        return Dataset.of(self.agent.space, self.observed, [], k, keeps_repeats=True)
 
     def _design(self) -> list[NDArray[np.float64]]:
         space, n = self.agent.space, self.agent.n_init or 1
@@ -187,10 +170,59 @@ class Site:
         X = distinct(space, X, X[:0], generator_for(self.seed, 0))
         return [x.numpy() for x in X]
 
+    def _config(self, point: NDArray[np.float64]) -> Any:
+        return self.agent.space.config(self.agent.space.decode(point))
+
     def _tell(self, point: NDArray[np.float64]) -> None:
-        config = self.agent.space.config(self.agent.space.decode(point))
+        config = self._config(point)
+        if self._n_deaths < _MAX_DEATHS:
+            self._write("start", {}, is_synced=False)
+            trial = _evaluated(self.agent, config)
+        else:
+            error = f"The process died {self._n_deaths} times in this evaluation."
+            trial = Trial(config, state="failed", error=error)
+        values = self.agent.space.decode(point)
+        form = {"point": point.tolist(), **trial.to_json(values)}
+        self._write("trial", form)
+        self._keep(point, trial)
+
+    def _keep(self, point: NDArray[np.float64], trial: Trial) -> None:
         self._points.append(point)
-        self.trials.append(_evaluated(self.agent, config))
+        self.trials.append(trial)
+        self._n_deaths = 0
+
+    def _write(self, kind: str, form: Record, *, is_synced: bool = True) -> None:
+        if self._journal is not None:
+            self._journal.add({"record": kind, **form}, is_synced=is_synced)
+
+    def _replay(self, record: Record) -> None:
+        if record["record"] == "start":
+            self._n_deaths += 1
+            return
+        point = np.array(record["point"], dtype=np.float64)
+        if record["record"] == "trial":
+            self._keep(point, Trial.from_json(record, self._config(point)))
+            return
+        if record["hyper"] is not None:
+            self._hyper, self._fitted_at = record["hyper"], len(self.trials)
+        self._chosen.append(point)
+        signal, message = signal_of(record["signal"]), message_of(record["message"])
+        self.answered.append((signal, message))
+
+
+def _marks(agent: Agent) -> Record:
+    """What a journal must have in common with the agent that goes on with it."""
+    return {
+        "space": repr(agent.space),
+        "A": None if agent.A is None else agent.matrix.tolist(),
+        "n_constraints": agent.n_constraints,
+        "constraints": list(agent.indices),
+        "n_init": agent.n_init,
+        "surrogate": repr(agent.recipe),
+        "beta": repr(agent.beta),
+        "C": agent.C,
+        "search": [agent.n_candidates, agent.n_climbs],
+    }
 
 
 def _evaluated(agent: Agent, config: Any) -> Trial:
@@ -216,29 +248,3 @@ def _imputed(data: Dataset) -> Float[Tensor, "n outputs"]:
     """Y with the worst known values in place of missing ones."""
     worst = data.Y.nan_to_num(nan=-torch.inf).max(dim=0).values
     return torch.where(data.Y.isnan(), worst, data.Y)
-
-
-def _least_mean(objective: Model, X: Float[Tensor, "n d"]) -> float:
-    with torch.no_grad():
-        posterior: Any = objective.posterior(X)
-        return float(posterior.mean.min())
-
-
-def _best(
-    acqf: AcquisitionFunction, data: Dataset, generator: torch.Generator, agent: Agent
-) -> Float[Tensor, " d"]:
-    """The legal point of highest value, known or not."""
-    n_local = agent.n_candidates // 4
-    X = candidates(data, agent.n_candidates - n_local, n_local, generator)
-    X = torch.cat([X, data.X])
-    values = score(acqf, X)
-    starts = X[values.argsort(descending=True, stable=True)[: agent.n_restarts]]
-    if len(starts) > 0:
-        search = Search(n_restarts=agent.n_restarts)
-        climbed = climb(acqf, data, starts, search, generator)
-        if not data.space.is_continuous:
-            climbed = improve_mixed(acqf, data, snapped(data.space, climbed))
-        climbed = snapped(data.space, climbed)
-        X = torch.cat([climbed, X])
-        values = torch.cat([score(acqf, climbed), values])
-    return X[int(values.argmax())]

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from wideopt.exceptions import InputError
 from wideopt.multiagent.messages import Vector
 
-__all__ = ["Theory", "theoretical_beta"]
+__all__ = ["Theory", "TheoreticalBeta"]
 
 
 @dataclass(frozen=True)
@@ -110,15 +110,36 @@ class Theory:
         return 2.0 * sum(c * c for c in self.C) + self.B**2
 
 
-def theoretical_beta(
-    C: float,
-    noise: float,
-    gain: float,
-    *,
-    n_agents: int,
-    n_constraints: int,
-    delta: float = 0.1,
-) -> float:
-    """β = C + σ √(2 (γ + 1 + ln(N (m + 1)/δ))) of Lemma 2, σ the noise's deviation."""
-    log_n = math.log(n_agents * (n_constraints + 1) / delta)
-    return C + noise * math.sqrt(2.0 * (gain + 1.0 + log_n))
+@dataclass(frozen=True)
+class TheoreticalBeta:
+    """β of Lemma 2, which grows with the information gain γ of the data at hand.
+
+        β = C + σ √(2 (γ + 1 + ln(N (m + 1)/δ)))
+
+    The lemma has the largest γ of any data; that of the data is never larger, and known.
+
+    Attributes:
+        C: bound on the norms of the agent's functions.
+        noise: σ, deviation of the noise.
+        n_agents: N.
+        n_constraints: m.
+        delta: δ, probability that any of the bounds fails.
+    """
+
+    C: float
+    noise: float
+    n_agents: int
+    n_constraints: int
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not (self.C > 0 and self.noise >= 0 and 0 < self.delta < 1):
+            raise InputError(
+                "beta by theory needs C > 0, noise >= 0 and 0 < delta < 1, but got "
+                f"{self.C}, {self.noise} and {self.delta}."
+            )
+
+    def __call__(self, gain: float) -> float:
+        """β at an information gain."""
+        log_n = math.log(self.n_agents * (self.n_constraints + 1) / self.delta)
+        return self.C + self.noise * math.sqrt(2.0 * (gain + 1.0 + log_n))

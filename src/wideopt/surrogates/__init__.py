@@ -9,6 +9,7 @@ from wideopt.surrogates.gp import GaussianProcess
 from wideopt.surrogates.kernels import NeuralTangentKernel
 from wideopt.surrogates.last_layer import LastLayer
 from wideopt.surrogates.physics import Physics
+from wideopt.surrogates.squared_exponential import SquaredExponential
 from wideopt.surrogates.tangent import Tangent
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "LastLayer",
     "NeuralTangentKernel",
     "Physics",
+    "SquaredExponential",
     "Surrogate",
     "Tangent",
     "outputs_of",
