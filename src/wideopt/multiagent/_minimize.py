@@ -213,6 +213,11 @@ def _folder(
         yield Path(storage)
     elif isinstance(transport, Inline):
         yield None
+    elif getattr(transport, "needs_storage", False):
+        raise InputError(
+            f"{type(transport).__name__} may be on other machines and need storage=, "
+            "the absolute path of a folder there."
+        )
     else:
         with tempfile.TemporaryDirectory(prefix="wideopt-") as name:
             yield Path(name)
