@@ -151,3 +151,38 @@ def list_command() -> None:
     print()
     for name, peer in PEERS.items():
         print(f"{'peer:' + name:<20}  {peer.summary}")
+
+
+@bench.command()
+def dmabo(
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option(help="gp, power, oscillation, platoon, demand; by default all."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="At most so many instances of each.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=2, help="Rounds, instead of the tasks' own.")
+    ] = None,
+    results: Results = _RESULTS,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of tables and figures.")
+    ] = _REPORT,
+) -> None:
+    """Several agents: run what is not recorded yet, then write tables and figures."""
+    import torch
+
+    from wideopt.bench.dmabo.report import write_report
+    from wideopt.bench.dmabo.runs import chosen_tasks, run_all
+
+    torch.set_num_threads(1)
+    chosen = chosen_tasks([name for text in tasks or [] for name in text.split(",")])
+    try:
+        for name, record in run_all(chosen, results, n_seeds=seeds, n_rounds=rounds):
+            if record is not None:
+                print(f"{name}: {record['seconds']['cpu']:.1f} s", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted; the same command resumes", file=sys.stderr)
+    for path in write_report(results, output):
+        print(path)
