@@ -104,7 +104,13 @@ def test_killed_workers_go_on_as_if_nothing_had_happened(tmp_path):
         def killer():
             while len(killed) < n_kills and not stop.is_set():
                 time.sleep(rng.uniform(0.3, 1.0))
-                nannies = [n for n in local.workers.values() if n.pid not in killed]
+                # A nanny gives up a worker that dies before it has registered.
+                there = set(client.scheduler_info()["workers"])
+                nannies = [
+                    n
+                    for n in local.workers.values()
+                    if n.worker_address in there and n.pid not in killed
+                ]
                 if nannies and (pid := rng.choice(nannies).pid):
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)

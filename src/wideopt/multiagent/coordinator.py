@@ -134,8 +134,8 @@ class ExchangeAdmm:
 
 def _total(vectors: Sequence[Vector], n: int) -> NDArray[np.float64]:
     """The sum; an empty vector counts as zero."""
-    rows = [np.zeros(n), *(np.array(v) for v in vectors if v)]
-    return np.asarray(np.sum(rows, axis=0))
+    rows = np.array([v for v in vectors if v], dtype=np.float64)
+    return np.asarray(rows.reshape(-1, n).sum(axis=0)) if n else np.zeros(0)
 
 
 def _residual(messages: Sequence[Message], b: Vector) -> NDArray[np.float64]:

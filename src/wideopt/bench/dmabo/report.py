@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from wideopt.bench.dmabo.figure import save_bands, save_path
-from wideopt.bench.record import Record, load
+from wideopt.bench.dmabo.runs import load
+from wideopt.bench.record import Record
 from wideopt.bench.tables import markdown
 
 __all__ = ["exponent", "write_report"]

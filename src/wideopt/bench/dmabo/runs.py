@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,12 +21,14 @@ from wideopt.bench.dmabo.problems import (
     sampled,
 )
 from wideopt.bench.provenance import commit, machine, versions
-from wideopt.bench.record import FORMAT, Record, load, save
+from wideopt.bench.record import Record, save
 from wideopt.exceptions import InputError
 from wideopt.methods import nearest
 from wideopt.multiagent import minimize
 
-__all__ = ["TASKS", "MultiTask", "chosen_tasks", "run_all"]
+__all__ = ["TASKS", "MultiTask", "chosen_tasks", "load", "run_all"]
+
+FORMAT = "dmabo 1"  # other suites' reports leave such records alone
 
 _PENALTIES = {f"penalty-admm-{p:g}": {"method": "penalty-admm", "penalty": p}
               for p in (0.5, 5.0, 50.0)}  # fmt: skip
@@ -58,6 +61,16 @@ TASKS = (
     MultiTask("demand", demand, 40, 2, {**_DMABO, "dcei": {"method": "dcei"}}),
     MultiTask("gp", sampled, 60, 100, {**_DMABO, "dcei": {"method": "dcei"}}),
 )
+
+
+def load(path: Path) -> Record | None:
+    """The record of a file; None if there is none that can be read."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    is_ours = isinstance(record, dict) and record.get("format") == FORMAT
+    return record if is_ours else None
 
 
 def chosen_tasks(names: Sequence[str]) -> list[MultiTask]:
