@@ -38,7 +38,7 @@ wordnet:
 	touch $@
 
 .venv/.dev: .venv/.core
-	$(INSTALL) -e ".[report,dashboard,bench,dev]"
+	$(INSTALL) -e ".[report,dashboard,dask,bench,dev]"
 	touch $@
 
 clean:

@@ -2,9 +2,9 @@
 
     python benchmarks/many_agents.py [--agents 100] [--rounds 100] [--workers 2]
 
-First the coordinator alone: the least CPU time of one price update for N agents with two
-constraints and one affine constraint, and the exponent of its growth with N. Then a
-whole run with agents in processes, each with its journal; `--agents 0` leaves it out.
+First the coordinator alone: the least CPU time of one price update for N agents with
+two constraints and one affine constraint, and the exponent of its growth with N. Then
+a whole run with agents in processes, each with its journal; `--agents 0` leaves it out.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             storage=folder,
         )
     seconds = time.perf_counter() - start
+    each = 1e3 * seconds / args.agents / args.rounds
     print(
         f"{args.agents} agents x {args.rounds} rounds in {args.workers} processes: "
-        f"{seconds:.0f} s, {1e3 * seconds / args.agents / args.rounds:.1f} ms a choice; "
-        f"V/T = {result.V[-1] / args.rounds:.3f}"
+        f"{seconds:.0f} s, {each:.1f} ms a choice; V/T = {result.V[-1] / args.rounds:.3f}"
     )
 
 

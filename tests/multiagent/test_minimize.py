@@ -85,9 +85,7 @@ def test_metrics_are_those_of_equation_4(runs):
         g = np.sum([trial.c for trial in trials], axis=0)
         total, strong = total + g, strong + np.maximum(g, 0)
         regret += sum(trial.y for trial in trials) - 0.5
-        assert result.V[t] == pytest.approx(
-            np.linalg.norm(np.maximum(total, 0))
-        )
+        assert result.V[t] == pytest.approx(np.linalg.norm(np.maximum(total, 0)))
         assert result.V_plus[t] == pytest.approx(np.linalg.norm(strong))
         assert result.R[t] == pytest.approx(regret)
     assert result.lam.shape == (31, 2)

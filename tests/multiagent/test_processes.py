@@ -41,9 +41,7 @@ def test_processes_make_the_same_run(undisturbed, tmp_path):
     shared = minimize(coupled(), n_rounds=6, seed=3, executor=Processes(2))
     assert_same(shared, undisturbed)
     folder = tmp_path / "run"
-    own = minimize(
-        coupled(), n_rounds=6, seed=3, executor=Processes(3), storage=folder
-    )
+    own = minimize(coupled(), n_rounds=6, seed=3, executor=Processes(3), storage=folder)
     assert_same(own, undisturbed)
     names = sorted(path.name for path in folder.iterdir())
     assert names == [
@@ -141,7 +139,10 @@ def test_a_killed_coordinator_resumes(where, tmp_path):
     script.write_text(_RUN)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
     command = [sys.executable, str(script), str(folder), where]
-    journal, environment = folder / "coordinator.jsonl", {**os.environ, "PYTHONPATH": paths}
+    journal, environment = (
+        folder / "coordinator.jsonl",
+        {**os.environ, "PYTHONPATH": paths},
+    )
     run = subprocess.Popen(command, env=environment)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:

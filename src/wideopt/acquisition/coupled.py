@@ -28,7 +28,13 @@ from torch import Tensor
 from wideopt.acquisition.bounds import LowerBounds
 from wideopt.data.units import Units
 
-__all__ = ["Affine", "Beta", "NegativeLagrangian", "PenalizedImprovement", "clipped_bounds"]
+__all__ = [
+    "Affine",
+    "Beta",
+    "NegativeLagrangian",
+    "PenalizedImprovement",
+    "clipped_bounds",
+]
 
 Beta: TypeAlias = "float | Float[Tensor, ' outputs']"
 

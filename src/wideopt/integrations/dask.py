@@ -19,10 +19,11 @@ import json
 import pickle
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import Future as LocalFuture
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Event, Lock
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
 from typing import Any
 
 from wideopt.exceptions import InputError, WideoptError
@@ -82,7 +83,7 @@ class Workers:
 
     def asked(self, spec: Spec, name: str | int, text: str, stop: Event) -> str:
         """The answer of an agent, from whatever worker has its name by then."""
-        import cloudpickle  # comes with Dask
+        import cloudpickle  # type: ignore[import-untyped] # comes with Dask
 
         key = f"{spec.path} {spec.seed}"
         end = time.monotonic() + self._patience
@@ -93,7 +94,7 @@ class Workers:
                     break
                 time.sleep(_POLL)
                 continue
-            reply = self._called(address, _ask, key, text)
+            reply: str | None = self._called(address, _ask, key, text)
             if reply == _UNKNOWN:
                 self._called(address, _open, key, cloudpickle.dumps(spec))
             elif reply is not None:
@@ -107,23 +108,36 @@ class Workers:
 
     def _called(self, address: str, function: Any, *args: Any) -> Any:
         """What a call returns; None if the worker is gone before it does."""
-        from distributed.client import CancelledError
-        from distributed.scheduler import KilledWorker
-
         future = self._client.submit(
             function, *args, workers=[address], allow_other_workers=False, pure=False
         )
+        # To fetch what a dead worker has computed would take for ever, whatever the
+        # timeout: another thread does it, and is let go by `cancel`.
+        fetched: SimpleQueue[Any] = SimpleQueue()
+        Thread(target=_fetch, args=(future, fetched), daemon=True).start()
         try:
             while address in self._directory.addresses().values():
                 try:
-                    return future.result(timeout=_POLL)
-                except TimeoutError:
+                    value, error = fetched.get(timeout=_POLL)
+                except Empty:
                     continue
-        except (KilledWorker, CancelledError):
-            pass
+                if error is not None:
+                    raise error
+                return value
         finally:
             future.cancel()
         return None
+
+
+def _fetch(future: Any, into: SimpleQueue[Any]) -> None:
+    from distributed.scheduler import KilledWorker
+
+    try:
+        into.put((future.result(), None))
+    except (KilledWorker, CancelledError):
+        into.put((None, None))
+    except Exception as error:
+        into.put((None, error))
 
 
 class _DaskLine(Remote):

@@ -205,9 +205,7 @@ def _transport(executor: object) -> Transport:
 
 
 @contextmanager
-def _folder(
-    storage: str | Path | None, transport: Transport
-) -> Iterator[Path | None]:
+def _folder(storage: str | Path | None, transport: Transport) -> Iterator[Path | None]:
     """The folder of the journals; one for this run only, where there must be one."""
     if storage is not None:
         yield Path(storage)

@@ -95,8 +95,8 @@ class Agent:
         for name, least in (("n_init", 1), ("n_candidates", 1), ("n_climbs", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
-                name = name.replace("n_climbs", "n_restarts")
-                raise InputError(f"{name} must be at least {least}, but got {value}.")
+                shown = name.replace("n_climbs", "n_restarts")
+                raise InputError(f"{shown} must be at least {least}, but got {value}.")
         if not isinstance(self.beta, TheoreticalBeta) and not 0 < self.beta < math.inf:
             raise InputError(f"beta must be positive, but got {self.beta}.")
         if self.C is not None and not self.C > 0:

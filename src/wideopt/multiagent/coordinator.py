@@ -25,7 +25,6 @@ from wideopt.multiagent.messages import (
     Message,
     Prices,
     Residual,
-    Rule,
     Signal,
     Totals,
     Vector,

@@ -100,16 +100,17 @@ class Metrics:
 def objectives_of(held: Sequence[Held]) -> Array:
     """The sum of objectives in each round; NaN where an agent has none."""
     rows = [[np.nan if t is None or t.y is None else t.y for t in h] for h in held]
-    return np.sum(np.array(rows, dtype=np.float64), axis=0)
+    return np.asarray(np.sum(np.array(rows, dtype=np.float64), axis=0))
 
 
 def constraints_of(agents: Sequence[Agent], held: Sequence[Held]) -> Array:
     """(rounds, m): the sums of constraints; NaN where an agent failed."""
     total = np.zeros((len(held[0]), agents[0].n_constraints))
     for agent, trials in zip(agents, held, strict=True):
-        for row, trial in zip(total, trials, strict=True):
-            is_known = trial is not None and trial.c is not None
-            row[list(agent.indices)] += trial.c if is_known else np.nan  # type: ignore[union-attr]
+        for t, trial in enumerate(trials):
+            c = None if trial is None else trial.c
+            if agent.indices:
+                total[t, list(agent.indices)] += np.nan if c is None else np.array(c)
     return total
 
 
@@ -117,15 +118,13 @@ def shares_of(agents: Sequence[Agent], held: Sequence[Held], n_affine: int) -> A
     """(rounds, l): Σ A_i x_i."""
     total = np.zeros((len(held[0]), n_affine))
     for agent, trials in zip(agents, held, strict=True):
-        for row, trial in zip(total, trials, strict=True):
+        for t, trial in enumerate(trials):
             if agent.A is not None:
-                row += np.nan if trial is None else agent.Ax(trial.x)
+                total[t] += np.nan if trial is None else np.array(agent.Ax(trial.x))
     return total
 
 
-def _true(
-    agent: Agent, fun: Callable[[Any], Any], trial: Trial | None
-) -> Trial | None:
+def _true(agent: Agent, fun: Callable[[Any], Any], trial: Trial | None) -> Trial | None:
     """The trial with its noise-free outcome."""
     if trial is None or trial.state != "complete":
         return trial

@@ -97,6 +97,7 @@ class Worker:
 
     def _started(self) -> Connection:
         context = _context()
+        ours: Connection
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, self._specs))
         process.daemon = True  # ends with this process, should that be killed

@@ -159,9 +159,10 @@ class _Log:
 
 
 def _settings(rule: Rule) -> dict[str, Any]:
-    if not is_dataclass(rule) or isinstance(rule, type):
+    form: Any = rule
+    if not is_dataclass(form):
         return {}  # one of the user's own: its name has to do
-    settings: dict[str, Any] = json.loads(json.dumps(asdict(rule)))
+    settings: dict[str, Any] = json.loads(json.dumps(asdict(form)))  # type: ignore[arg-type]
     return settings
 
 

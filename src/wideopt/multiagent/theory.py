@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from wideopt.exceptions import InputError
 from wideopt.multiagent.messages import Vector
 
-__all__ = ["Theory", "TheoreticalBeta"]
+__all__ = ["TheoreticalBeta", "Theory"]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,8 @@ class TheoreticalBeta:
 
         β = C + σ √(2 (γ + 1 + ln(N (m + 1)/δ)))
 
-    The lemma has the largest γ of any data; that of the data is never larger, and known.
+    The lemma has the largest γ of any data; that of the data at hand is known, and never
+    larger.
 
     Attributes:
         C: bound on the norms of the agent's functions.

@@ -96,7 +96,8 @@ def exponent(curves: Array) -> tuple[float, float, float]:
     known = draws[np.isfinite(draws)]
     if known.size < 0.5 * _N_DRAWS:
         return value, np.nan, np.nan
-    return (value, *(float(q) for q in np.quantile(known, [0.025, 0.975])))
+    low, high = np.quantile(known, [0.025, 0.975])
+    return value, float(low), float(high)
 
 
 def _growth_text(curves: Array) -> str:

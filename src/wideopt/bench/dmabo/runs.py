@@ -1,6 +1,6 @@
 """Tasks, and runs of them: one record each, made once.
 
-    RESULTS/dmabo/TASK/METHOD/SEED.json
+RESULTS/dmabo/TASK/METHOD/SEED.json
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from wideopt.bench.dmabo.problems import (
     Instance,
@@ -139,7 +141,7 @@ def run_one(task: MultiTask, label: str, seed: int, n_rounds: int) -> Record:
         "V_plus": result.V_plus.tolist(),
         "S": result.S.tolist(),
         "shifts": result.shifts.tolist(),
-        "x": [[float(t.x[0]) for t in h[-n_rounds:]] for h in result.histories],
+        "x": [[float(np.asarray(t.x)[0]) for t in h[-n_rounds:]] for h in result.histories],
         "price": (result.eta[:, None] * result.lam).tolist(),
         "best": result.fun,
         "feasible": result.feasible,
