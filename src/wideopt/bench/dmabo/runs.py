@@ -141,7 +141,9 @@ def run_one(task: MultiTask, label: str, seed: int, n_rounds: int) -> Record:
         "V_plus": result.V_plus.tolist(),
         "S": result.S.tolist(),
         "shifts": result.shifts.tolist(),
-        "x": [[float(np.asarray(t.x)[0]) for t in h[-n_rounds:]] for h in result.histories],
+        "x": [
+            [float(np.asarray(t.x)[0]) for t in h[-n_rounds:]] for h in result.histories
+        ],
         "price": (result.eta[:, None] * result.lam).tolist(),
         "best": result.fun,
         "feasible": result.feasible,
