@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--agents", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=2, help="0: in this process")
     args = parser.parse_args(argv)
     counts = [100, 1000, 10_000, 100_000]
     least = update_times(counts)
@@ -63,21 +63,22 @@ def main(argv: Sequence[str] | None = None) -> None:
         Agent(Site(i), [(0, 1)], n_constraints=2, n_candidates=128)
         for i in range(args.agents)
     ]
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         result = minimize(
             agents,
             n_rounds=args.rounds,
             seed=0,
-            executor=Processes(args.workers),
+            executor=Processes(args.workers) if args.workers else None,
             storage=folder,
         )
-    seconds = time.perf_counter() - start
-    each = 1e3 * seconds / args.agents / args.rounds
-    print(
-        f"{args.agents} agents x {args.rounds} rounds in {args.workers} processes: "
-        f"{seconds:.0f} s, {each:.1f} ms a choice; V/T = {result.V[-1] / args.rounds:.3f}"
-    )
+    seconds, n = time.perf_counter() - start, args.agents * args.rounds
+    where = f"{args.workers} processes" if args.workers else "this process"
+    print(f"{args.agents} agents x {args.rounds} rounds in {where}: {seconds:.0f} s")
+    if not args.workers:
+        cpu = time.process_time() - cpu
+        print(f"of CPU {cpu:.0f} s, {1e3 * cpu / n:.1f} ms a choice")
+    print(f"V/T = {result.V[-1] / args.rounds:.3f}")
 
 
 if __name__ == "__main__":

@@ -97,7 +97,9 @@ def test_killed_workers_go_on_as_if_nothing_had_happened(tmp_path):
 
     n_kills, n_rounds, rng = 20, 40, random.Random(1)
     calm = minimize(coupled(), n_rounds=n_rounds, seed=9)
-    with cluster(3, processes=True) as local, distributed.Client(local) as client:
+    # On a busy machine a worker takes a while to start.
+    settings = {"processes": True, "death_timeout": 300}
+    with cluster(3, **settings) as local, distributed.Client(local) as client:
         workers = Workers(client)
         stop, killed = threading.Event(), []
 

@@ -11,6 +11,7 @@ from wideopt.multiagent import (
     Agent,
     Coordinator,
     Message,
+    Prices,
     TheoreticalBeta,
     Theory,
     Truth,
@@ -26,6 +27,7 @@ class Silent:
         self.n_evaluated = 0
 
     def choose(self, signal):
+        assert isinstance(signal, Prices)
         return Message((), (0.5,))
 
     def evaluate(self):

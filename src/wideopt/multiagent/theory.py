@@ -116,7 +116,7 @@ class TheoreticalBeta:
 
         β = C + σ √(2 (γ + 1 + ln(N (m + 1)/δ)))
 
-    The lemma has the largest γ of any data; that of the data at hand is known, and never
+    The lemma has the largest γ of any data; that of the data at hand is known and never
     larger.
 
     Attributes:

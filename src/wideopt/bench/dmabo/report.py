@@ -167,14 +167,26 @@ def _affine_section(runs: Runs, figure: Path) -> str:
                 method,
                 f"{mean.mean():.3f}",
                 "" if method == "dmabo" else f"{100 * gain.mean():.1f}%",
+                f"{_late_objective(records).mean():.3f}",
                 f"{_curves(records, 'S')[:, -1].mean():.3f}",
                 f"{_deviation(records).mean():.4f}",
                 f"{_deviation(records)[:, -10:].mean():.4f}",
             ]
         )
-    header = ["method", "average objective", "dmabo is lower by", "S at T"]
+    optimum = np.mean([record["optimum"] for record in runs["dmabo"]])
+    rows.append(["optimum", f"{optimum:.3f}", "", f"{optimum:.3f}", "0", "0", "0"])
+    header = ["method", "average objective", "dmabo is lower by"]
+    header += ["objective of the last 10", "S at T"]
     header += ["mean deviation of a round", "of the last 10"]
     return markdown(header, rows) + "\n"
+
+
+def _late_objective(records: Sequence[Record]) -> Array:
+    """The mean objective of the last rounds, at most 10, of each instance."""
+    R = _curves(records, "R")
+    n = min(10, R.shape[1] - 1)
+    optimum = np.array([record["optimum"] for record in records])
+    return np.asarray((R[:, -1] - R[:, -1 - n]) / n + optimum)
 
 
 def _objective(records: Sequence[Record], t: NDArray[np.int64]) -> Array:
