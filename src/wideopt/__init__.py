@@ -29,6 +29,7 @@ _LAZY = {
     "Trial": "wideopt.data",
     "WideoptError": "wideopt.exceptions",
     "WideoptWarning": "wideopt.exceptions",
+    "integrations": "",
     "maximize": "wideopt.run",
     "methods": "",
     "minimize": "wideopt.run",
@@ -53,6 +54,7 @@ __all__ = [
     "Trial",
     "WideoptError",
     "WideoptWarning",
+    "integrations",
     "maximize",
     "methods",
     "minimize",
@@ -63,7 +65,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from wideopt import multiagent, pde, problems, surrogates
+    from wideopt import integrations, multiagent, pde, problems, surrogates
     from wideopt.data import Trial
     from wideopt.exceptions import (
         FitError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -59,7 +60,7 @@ class Optimizer:
         seed: int | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        self.space = Space(space)
+        self.space = space if isinstance(space, Space) else Space(space)
         self.n_constraints = _count("n_constraints", n_constraints, 0)
         self.n_evals = None if n_evals is None else _count("n_evals", n_evals, 1)
         self.seed = secrets.randbits(31) if seed is None else _count("seed", seed, 0)
@@ -110,12 +111,20 @@ class Optimizer:
             parameters = estimate(self._data(), self._state)
         return Result.of(self.history, self.method, message, parameters)
 
+    @property
+    def method_state(self) -> State:
+        """The method's memory, as JSON."""
+        return self._state
+
     def ask(self, n: int | None = None) -> Any:
         """The next point, or a list of n points, to evaluate."""
         count = 1 if n is None else _count("n", n, 1)
         configs: list[Config] = []
         while len(configs) < count:
-            for point in self._propose(count - len(configs)):
+            points, self._state = self._propose(
+                count - len(configs), self._n_asked, self._state, self._pending_points()
+            )
+            for point in points:
                 values = self.space.decode(point)
                 config = self.space.config(values)
                 self._add(Trial(config, state="pending"), values)
@@ -123,35 +132,51 @@ class Optimizer:
                 self._n_asked += 1
         return configs[0] if n is None else configs
 
-    def _propose(self, n: int) -> NDArray[np.float64]:
-        known = len(self._trials)
-        n_design = min(n, self.n_init - known)
-        if n_design <= 0:
-            data = self._data()
-            if data.n_complete > 0:
-                generator = generator_for(self.seed, self._n_asked)
-                with threads_for(data.n):
-                    points, self._state = self._method.propose(
-                        data, n, self._state, generator
-                    )
-                return points.detach().cpu().numpy()
-            n_design = n  # nothing to learn from yet: go on filling the space
-        design = scattered(self.space, n_design, self.seed, self._n_asked)
-        taken = torch.tensor(np.array(self._points).reshape(-1, self.space.n_dims))
-        generator = generator_for(self.seed, self._n_asked)
-        return distinct(self.space, design, taken, generator).numpy()
+    def suggested(
+        self, number: int, state: State, pending: Sequence[Any]
+    ) -> tuple[Config, State]:
+        """The point of trial `number`, and the method's new state; nothing is kept.
 
-    def _data(self) -> Dataset:
-        observed = [(self._points[i], self._trials[i]) for i in self._told]
-        pending = [
+        For callers who keep trials and state themselves, and only tell what is done.
+
+        Args:
+            number: with the seed, what the random draws come from.
+            state: what the last call returned, or {}.
+            pending: the points under way.
+        """
+        points = [self.space.encode(self.space.values(x)) for x in pending]
+        found, state = self._propose(1, number, state, points)
+        return self.space.config(self.space.decode(found[0])), state
+
+    def _propose(
+        self, n: int, number: int, state: State, pending: list[NDArray[np.float64]]
+    ) -> tuple[NDArray[np.float64], State]:
+        n_design = min(n, self.n_init - len(self._told) - len(pending))
+        generator = generator_for(self.seed, number)
+        if n_design <= 0:
+            data = self._data(pending)
+            if data.n_complete > 0:
+                with threads_for(data.n):
+                    points, state = self._method.propose(data, n, state, generator)
+                return points.detach().cpu().numpy(), state
+            n_design = n  # nothing to learn from yet: go on filling the space
+        design = scattered(self.space, n_design, self.seed, number)
+        known = [*(self._points[i] for i in self._told), *pending]
+        taken = torch.tensor(np.array(known).reshape(-1, self.space.n_dims))
+        return distinct(self.space, design, taken, generator).numpy(), state
+
+    def _pending_points(self) -> list[NDArray[np.float64]]:
+        return [
             point
             for point, trial in zip(self._points, self._trials, strict=True)
             if trial.state == "pending"
         ]
+
+    def _data(self, pending: list[NDArray[np.float64]] | None = None) -> Dataset:
         return Dataset.of(
             self.space,
-            observed,
-            pending,
+            [(self._points[i], self._trials[i]) for i in self._told],
+            self._pending_points() if pending is None else pending,
             self.n_constraints,
             self._device,
             keeps_repeats=self._is_bandit,

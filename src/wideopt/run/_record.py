@@ -106,7 +106,7 @@ class Record:
         """Store a point that is about to be evaluated; gives the trial's number."""
         space = optimizer.space
         values = space.values(config)
-        state = optimizer.state_dict()["method_state"]
+        state = optimizer.method_state
         attrs = {} if state == self._state else {_STATE: state}
         self._state = state
         names = space.names

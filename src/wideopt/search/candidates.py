@@ -98,12 +98,16 @@ def distinct(
     if math.isinf(space.n_configs):
         return X  # two equal real numbers do not come out of a sequence
     taken = {_key(space, point) for point in known}
-    spare = _spare(space, generator)
+    spare: Tensor | None = None
     rows = []
     for point in X:
-        fresh = (p for p in spare if _key(space, p) not in taken)
-        rows.append(next(fresh, point) if _key(space, point) in taken else point)
-        taken.add(_key(space, rows[-1]))
+        chosen = point
+        if _key(space, point) in taken:
+            spare = _spare(space, generator) if spare is None else spare
+            fresh = (p for p in spare if _key(space, p) not in taken)
+            chosen = next(fresh, point)
+        rows.append(chosen)
+        taken.add(_key(space, chosen))
     return torch.stack(rows)
 
 
