@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test test-all lint docs bench wordnet clean
+.PHONY: run test test-all lint docs bench wordnet services clean
 
 run: .venv/.core
 	$(BIN)/python examples/gas_transmission.py
@@ -29,6 +29,11 @@ bench: .venv/.dev
 # The corpus of the suite `documents`; its tests are skipped where it is absent.
 wordnet:
 	@test -e /usr/share/wordnet/data.noun || .ci/install_wordnet
+
+# A database and a browser; the tests that use them are skipped where they are absent.
+services:
+	@ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || .ci/install_packages postgresql
+	@command -v chromium >/dev/null || .ci/install_packages chromium
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

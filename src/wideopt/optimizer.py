@@ -73,8 +73,8 @@ class Optimizer:
         self._method: Method = create(method, {**self.options, **self.object_options})
         if check := getattr(self._method, "check", None):
             check(self.space, self.n_constraints)
-        self._is_bandit = bool(getattr(self._method, "is_bandit", False))
-        if self._is_bandit:
+        self.is_bandit = bool(getattr(self._method, "is_bandit", False))
+        if self.is_bandit:
             check_finite(self.space)
         self._state: State = {}
         self._n_asked = 0
@@ -104,11 +104,15 @@ class Optimizer:
     @property
     def best(self) -> Result:
         """The best feasible, or least infeasible, observation so far."""
-        message = str(self._state.get("message", ""))
+        return self.best_given(self._state)
+
+    def best_given(self, state: State) -> Result:
+        """The best so far, with what the method's state, kept elsewhere, says of it."""
+        message = str(state.get("message", ""))
         estimate = getattr(self._method, "parameters", None)
         parameters = None
-        if estimate is not None and self._state:
-            parameters = estimate(self._data(), self._state)
+        if estimate is not None and state:
+            parameters = estimate(self._data(), state)
         return Result.of(self.history, self.method, message, parameters)
 
     @property
@@ -179,7 +183,7 @@ class Optimizer:
             self._pending_points() if pending is None else pending,
             self.n_constraints,
             self._device,
-            keeps_repeats=self._is_bandit,
+            keeps_repeats=self.is_bandit,
         )
 
     def tell(self, x: Any, y: Any, c: Any = None, *, seconds: Any = None) -> None:
@@ -206,6 +210,10 @@ class Optimizer:
         """Record that the evaluation of x crashed or gave nothing usable."""
         values = self.space.values(x)
         self._finish(values, Trial(x, state="failed", seconds=seconds, error=error))
+
+    def adopt(self, trial: Trial) -> None:
+        """Record a finished trial as it is, from a record that was checked before."""
+        self._finish(self.space.values(trial.x), trial)
 
     def _finish(self, values: tuple[Any, ...], trial: Trial) -> None:
         trial = replace(trial, x=self.space.config(values))

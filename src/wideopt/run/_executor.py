@@ -1,22 +1,42 @@
-"""Where evaluations run: in this thread, in our pool, or in the user's executor."""
+"""Where evaluations run: in this thread, in processes of ours, in the user's executor.
+
+Processes of ours are pebble's: each dies alone, and one that takes too long is killed,
+while a `ProcessPoolExecutor` loses every evaluation under way when one process dies.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+from asyncio import CancelledError as AsyncCancelledError
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+)
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from wideopt.exceptions import InputError
 
-__all__ = ["check_workers", "open_executor"]
+__all__ = ["Broken", "Workers", "failure", "is_accident"]
 
 _HINT = (
     'put the call of minimize under `if __name__ == "__main__":` and the function at '
     "the top level of a module."
 )
+# What pebble and Dask raise when the process of an evaluation is gone; by name, since
+# Dask need not be installed.
+_ACCIDENTS = ("ProcessExpired", "KilledWorker", "CommClosedError", "FutureCancelledError")
+
+
+class Broken(Exception):
+    """The executor can be given no more work."""
 
 
 class Inline(Executor):
@@ -32,68 +52,122 @@ class Inline(Executor):
 
 
 class Processes(Executor):
-    """Worker processes that die alone: a crash costs one evaluation, not the pool."""
+    """Processes that die alone, killed if they take longer than `seconds`."""
 
-    def __init__(self, n_workers: int) -> None:
+    def __init__(self, n_workers: int, seconds: float | None) -> None:
+        from pebble import ProcessPool
+
         # Spawned, not forked: a fork of a process with torch's threads may hang.
-        self._context = multiprocessing.get_context("spawn")
-        self._pools = [self._new() for _ in range(n_workers)]
-        self._last: list[Future[Any] | None] = [None] * n_workers
-
-    def _new(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, mp_context=self._context)
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPool(n_workers, context=context)
+        self._seconds = seconds
 
     def submit(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
-        """Start the call in a free worker; a dead one is replaced."""
-        is_free = [last is None or last.done() for last in self._last]
-        i = is_free.index(True) if any(is_free) else 0
-        try:
-            future = self._pools[i].submit(fn, *args, **kwargs)
-        except BrokenExecutor:
-            self._pools[i] = self._new()
-            future = self._pools[i].submit(fn, *args, **kwargs)
-        self._last[i] = future
+        """Start the call in a process."""
+        future: Future[Any] = self._pool.schedule(
+            fn, args=args, kwargs=kwargs, timeout=self._seconds
+        )
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End every worker once its call is done."""
-        for pool in self._pools:
-            pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+        """End every process; one at work is stopped, unless it is to be waited for."""
+        if wait and not cancel_futures:
+            self._pool.close()
+        else:
+            self._pool.stop()
+        self._pool.join()
 
 
-def check_workers(executor: object, n_workers: object, fun: Callable[..., Any]) -> None:
-    """An error if these cannot evaluate the function."""
-    is_whole = isinstance(n_workers, int) and not isinstance(n_workers, bool)
-    if not is_whole or n_workers < 1:  # type: ignore[operator]
-        raise InputError(
-            f"n_workers must be a whole number of at least 1, but got {n_workers!r}."
-        )
-    if executor is not None and not hasattr(executor, "submit"):
-        raise InputError(
-            f"executor must be a concurrent.futures.Executor, but got {executor!r}."
-        )
-    if executor is None and n_workers > 1:  # type: ignore[operator]
-        _pickled(fun)
-        if getattr(multiprocessing.current_process(), "_inheriting", False):
-            raise InputError(f"A worker process ran minimize of {fun!r} again; {_HINT}")
+@dataclass(frozen=True)
+class Workers:
+    """Where to evaluate, and how many at a time. Build it with `of`."""
+
+    executor: Executor | None
+    n: int
+    seconds: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        executor: Any,
+        n_workers: object,
+        seconds: float | None,
+        fun: Callable[..., Any],
+    ) -> Workers:
+        """The workers; an error if these cannot evaluate the function."""
+        is_whole = isinstance(n_workers, int) and not isinstance(n_workers, bool)
+        if n_workers is not None and (not is_whole or n_workers < 1):  # type: ignore[operator]
+            raise InputError(
+                "n_workers must be a whole number of at least 1, but got "
+                f"{n_workers!r}."
+            )
+        if executor is not None and not hasattr(executor, "submit"):
+            raise InputError(
+                f"executor must be a concurrent.futures.Executor, but got {executor!r}."
+            )
+        if executor is not None and seconds is not None:
+            raise InputError(
+                "eval_timeout ends processes of our own, not those of an executor; "
+                "leave executor out, or eval_timeout."
+            )
+        n = _size(executor) if n_workers is None else n_workers
+        workers = cls(executor, n, seconds)  # type: ignore[arg-type]
+        if workers.is_own_pool:
+            _pickled(fun)
+            if getattr(multiprocessing.current_process(), "_inheriting", False):
+                raise InputError(
+                    f"A worker process ran minimize of {fun!r} again; {_HINT}"
+                )
+        return workers
+
+    @property
+    def is_own_pool(self) -> bool:
+        """Whether evaluations run in processes of ours."""
+        return self.executor is None and (self.n > 1 or self.seconds is not None)
+
+    @contextmanager
+    def opened(self, fun: Callable[[Any], Any]) -> Iterator[Executor]:
+        """The executor to use; one of our own is shut down at the end."""
+        if not self.is_own_pool:
+            yield self.executor or Inline()
+            return
+        _check_arrives(fun)
+        pool = Processes(self.n, self.seconds)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-@contextmanager
-def open_executor(
-    executor: Executor | None, n_workers: int, fun: Callable[[Any], Any]
-) -> Iterator[Executor]:
-    """The executor to use; one of our own is shut down at the end, without waiting."""
-    if executor is not None or n_workers == 1:
-        yield executor or Inline()
-        return
-    pool = Processes(n_workers)
+def _size(executor: Any) -> int:
+    """How many calls an executor runs at a time; 1 without one."""
+    if executor is None:
+        return 1
+    for owner, name in ((executor, "_max_workers"), (executor, "num_workers")):
+        size = getattr(owner, name, None)
+        if isinstance(size, int) and size > 0:
+            return size
+    client = getattr(executor, "_client", None)  # Dask's
+    if client is not None and hasattr(client, "nthreads"):
+        return max(1, sum(client.nthreads().values()))
+    return os.cpu_count() or 1
+
+
+def failure(future: Future[Any]) -> BaseException | None:
+    """Why a future that is done has no result; None if it has."""
     try:
-        _check_arrives(pool, fun)
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        return future.exception()
+    except (CancelledError, AsyncCancelledError) as error:
+        return error
+
+
+def is_accident(error: BaseException) -> bool:
+    """Whether the process of an evaluation is gone, which may not be its fault."""
+    if isinstance(error, BrokenExecutor | CancelledError | AsyncCancelledError):
+        return True
+    return isinstance(error, ConnectionError) or type(error).__name__ in _ACCIDENTS
 
 
 def _pickled(fun: Callable[[Any], Any]) -> bytes:
@@ -107,9 +181,12 @@ def _pickled(fun: Callable[[Any], Any]) -> bytes:
         ) from None
 
 
-def _check_arrives(pool: Executor, fun: Callable[[Any], Any]) -> None:
+def _check_arrives(fun: Callable[[Any], Any]) -> None:
+    """Raise unless a process can load the function; one alone, which may break."""
+    context = multiprocessing.get_context("spawn")
     try:
-        pool.submit(_load, _pickled(fun)).result()
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
+            pool.submit(_load, _pickled(fun)).result()
     except Exception as error:
         raise InputError(
             f"A worker process cannot load {fun!r} ({type(error).__name__}: {error}); "

@@ -12,8 +12,8 @@ from wideopt.methods.catalog import has_option
 from wideopt.optimizer import Optimizer
 from wideopt.result import Result
 from wideopt.run._evaluate import Maximized
-from wideopt.run._executor import check_workers
-from wideopt.run._loop import Limits, Run
+from wideopt.run._executor import Workers
+from wideopt.run._loop import Limits, Run, check_seconds
 
 __all__ = ["maximize", "minimize"]
 
@@ -29,12 +29,13 @@ def minimize(
     pde: Any = None,
     seed: int | None = None,
     executor: Executor | None = None,
-    n_workers: int = 1,
+    n_workers: int | None = None,
     storage: Any = None,
     study_name: str | None = None,
     callbacks: Iterable[Callable[[Result], Any]] = (),
     progress: bool | None = None,
     timeout: float | None = None,
+    eval_timeout: float | None = None,
     options: dict[str, Any] | None = None,
 ) -> Result:
     """Find the minimum of an expensive function.
@@ -53,7 +54,9 @@ def minimize(
             then chooses that.
         seed: the same seed gives the same run.
         executor: any `concurrent.futures.Executor` to evaluate in.
-        n_workers: evaluations at a time; above 1 in a pool of processes by default.
+        n_workers: evaluations at a time, 1 by default, or as many as the executor has
+            workers; above 1 in processes of our own unless there is an executor. One
+            that dies costs its evaluation only, which is tried once more.
         storage: an Optuna storage URL such as "sqlite:///run.db"; give the same one
             again and the run resumes.
         study_name: name of the study in the storage.
@@ -61,6 +64,8 @@ def minimize(
             returns True stops the run.
         progress: whether to show a progress bar; by default in a terminal.
         timeout: seconds after which no new evaluation is started.
+        eval_timeout: seconds after which an evaluation is killed and counts as failed;
+            evaluations then run in processes of our own, even one at a time.
         options: settings of the method, and `device`.
 
     Returns:
@@ -82,10 +87,11 @@ def minimize(
     )
     run = Run(fun, optimizer, n_constraints)
     limits = Limits(progress, timeout)
-    check_workers(executor, n_workers, fun)
+    check_seconds("eval_timeout", eval_timeout)
+    workers = Workers.of(executor, n_workers, eval_timeout, fun)
     calls = _callables(callbacks)
-    run.start(storage, study_name, is_seed_given=seed is not None)
-    return run.go(executor, n_workers, calls, limits)
+    study = (storage, study_name, seed is not None)
+    return run.go(study, workers, calls, limits)
 
 
 def _callables(callbacks: Any) -> tuple[Callable[[Result], Any], ...]:

@@ -1,43 +1,65 @@
 """The record of a run: an Optuna study, in memory or behind a storage URL.
 
 Study attribute `wideopt`: the space, method, seed and options. A trial is created when
-its point is asked, in state RUNNING, with the method's state, if it changed, beside
-it; it is finished when told. What was told is therefore stored before the next ask,
-and a run that was cut off finds the evaluation that was in flight as a RUNNING trial.
+its point is asked, in state RUNNING, with the copy that evaluates it and the method's
+state, if it changed, beside it; it is finished when told. What was told is therefore
+stored before the next ask, and the evaluations that were in flight when a copy died are
+RUNNING trials of a dead copy. A trial taken from a dead copy while others live is FAILED
+and marked as freed, which only one copy can do, and begun again under a new number.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-import optuna
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
-from optuna.storages import BaseStorage, InMemoryStorage, get_storage
+from optuna.exceptions import UpdateFinishedTrialError
+from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from wideopt.data import Trial
 from wideopt.exceptions import StorageError
 from wideopt.optimizer import Optimizer
-from wideopt.space import Candidates, Categorical, Config, Integer, Parameter, Space
+from wideopt.run._open import distributions, open_study, shown
+from wideopt.space import Config, Space
 
-__all__ = ["Record"]
+__all__ = ["News", "Record", "Running"]
 
 _KEY = "wideopt"
 _STATE, _TOLD, _SECONDS, _ERROR = (f"{_KEY}:{k}" for k in ("state", "told", "s", "err"))
+_COPY, _CUTS, _FREED = (f"{_KEY}:{k}" for k in ("copy", "cuts", "freed"))
 _CONSTRAINTS = "constraints"  # where Optuna and optuna-dashboard look for them
 _MISSING = sys.float_info.max  # for NaN: infeasible, and legal JSON for the dashboard
+
+
+@dataclass(frozen=True)
+class Running:
+    """A trial under way: its copy, and how often a copy died of it or with it."""
+
+    number: int
+    config: Config
+    copy: str | None
+    n_cuts: int
+
+
+@dataclass(frozen=True)
+class News:
+    """What was not known yet, and what is under way.
+
+    Attributes:
+        finished: trials that were not known, in the order told.
+        running: all trials under way.
+        state: the method's state that was stored last, if any.
+        n_asked: number of trials.
+    """
+
+    finished: list[Trial]
+    running: list[Running]
+    state: dict[str, Any] | None
+    n_asked: int
 
 
 class Record:
@@ -45,37 +67,33 @@ class Record:
 
     def __init__(self, storage: BaseStorage, study: Study, *, sign: int) -> None:
         self.study = study
-        self._storage = storage
-        self._id = storage.get_study_id_from_name(study.study_name)
+        self.storage = storage
+        self.id = storage.get_study_id_from_name(study.study_name)
         self._sign = sign
         self._state: Any = None  # the method's state as last stored
         self._is_state_kept = True
+        self._known: set[int] = set()  # numbers of finished trials that were read
 
     @classmethod
-    def open(cls, storage: Any, name: str | None, *, sign: int) -> Record:
+    def open(
+        cls, storage: Any, name: str | None, *, sign: int, must_exist: bool = False
+    ) -> Record:
         """Create the study or find it again."""
         direction = StudyDirection.MINIMIZE if sign > 0 else StudyDirection.MAXIMIZE
-        with _quiet():
-            try:
-                backend = InMemoryStorage() if storage is None else get_storage(storage)
-                study = optuna.create_study(
-                    storage=backend,
-                    study_name=name or _KEY,
-                    direction=direction,
-                    load_if_exists=True,
-                )
-            except Exception as error:
-                raise StorageError(_why(storage, error)) from error
+        backend, study = open_study(
+            storage, name or _KEY, direction, must_exist=must_exist
+        )
         if study.directions != [direction]:
             raise StorageError(
-                f"Study {study.study_name!r} in {_shown(storage)} has the directions "
+                f"Study {study.study_name!r} in {shown(storage)} has the directions "
                 f"{[d.name.lower() for d in study.directions]}, not "
                 f"{direction.name.lower()}; use another study_name."
             )
         record = cls(backend, study, sign=sign)
-        if record.header is None and study.get_trials(deepcopy=False):
+        # The header is looked for last: another copy may be writing it just now.
+        if study.get_trials(deepcopy=False) and record.header is None:
             raise StorageError(
-                f"Study {study.study_name!r} in {_shown(storage)} holds trials that "
+                f"Study {study.study_name!r} in {shown(storage)} holds trials that "
                 "wideopt did not make; use another study_name."
             )
         return record
@@ -87,42 +105,104 @@ class Record:
         return header
 
     def write_header(self, optimizer: Optimizer) -> None:
-        """Store what defines the run."""
+        """Store what defines the run; its seed stays that of the first copy."""
         state = optimizer.state_dict()
         keep = ("format", "space", "method", "n_constraints", "seed", "options")
-        self._storage.set_study_user_attr(self._id, _KEY, {k: state[k] for k in keep})
+        header = {k: state[k] for k in keep}
+        header["seed"] = (self.header or header)["seed"]
+        self.storage.set_study_user_attr(self.id, _KEY, header)
 
     def discard_if_empty(self) -> None:
         """Delete the study unless it holds an outcome."""
-        trials = self._storage.get_all_trials(self._id, deepcopy=False)
+        trials = self.storage.get_all_trials(self.id, deepcopy=False)
         if not any(trial.state.is_finished() for trial in trials):
-            self._storage.delete_study(self._id)
+            self.storage.delete_study(self.id)
 
     def forget_state(self) -> None:
-        """Make restore() ignore the stored state: it is another method's."""
+        """Make `read` ignore the state stored so far: it is another method's."""
         self._is_state_kept = False
 
-    def asked(self, optimizer: Optimizer, config: Config) -> int:
+    def read(self, space: Space, n_constraints: int) -> News:
+        """What has happened since the last call."""
+        trials = [
+            trial
+            for trial in self.storage.get_all_trials(self.id, deepcopy=False)
+            if _is_of(trial, space)
+        ]
+        done = [t for t in trials if t.state.is_finished() and t.number not in self._known]
+        done.sort(key=lambda t: (t.user_attrs.get(_TOLD, t.number), t.number))
+        self._known.update(t.number for t in done)
+        states = (t.user_attrs[_STATE] for t in reversed(trials) if _STATE in t.user_attrs)
+        state = next(states, None) if self._is_state_kept else None
+        self._state = state if state is not None else self._state
+        return News(
+            [self._trial(t, space, n_constraints) for t in done],
+            [_running(t, space) for t in trials if t.state == TrialState.RUNNING],
+            state,
+            len(trials),
+        )
+
+    def reread(self, optimizer: Optimizer) -> list[Trial]:
+        """All finished trials once more: the number of constraints was not known."""
+        self._known.clear()
+        return self.read(optimizer.space, optimizer.n_constraints).finished
+
+    def asked(
+        self,
+        space: Space,
+        config: Config,
+        state: dict[str, Any],
+        copy: str,
+        n_cuts: int = 0,
+    ) -> int:
         """Store a point that is about to be evaluated; gives the trial's number."""
-        space = optimizer.space
-        values = space.values(config)
-        state = optimizer.method_state
-        attrs = {} if state == self._state else {_STATE: state}
-        self._state = state
-        names = space.names
+        attrs: dict[str, Any] = {_COPY: copy}
+        if state != (self._state or {}) or not self._is_state_kept:
+            attrs[_STATE] = state
+        if n_cuts:
+            attrs[_CUTS] = n_cuts
+        self._state, self._is_state_kept = state, True
         template = create_trial(
             state=TrialState.RUNNING,
-            params=dict(zip(names, values, strict=True)),
+            params=dict(zip(space.names, space.values(config), strict=True)),
             distributions=distributions(space),
             user_attrs=attrs,
         )
-        trial_id = self._storage.create_new_trial(self._id, template)
-        return self._storage.get_trial_number_from_id(trial_id)
+        trial_id = self.storage.create_new_trial(self.id, template)
+        return self.storage.get_trial_number_from_id(trial_id)
 
-    def told(self, number: int, trial: Trial, order: int) -> None:
-        """Store an outcome; only then is it safe to go on."""
-        store = self._storage
-        trial_id = store.get_trial_id_from_study_id_trial_number(self._id, number)
+    def _trial_id(self, number: int) -> int:
+        return self.storage.get_trial_id_from_study_id_trial_number(self.id, number)
+
+    def take(self, number: int, copy: str, n_cuts: int) -> bool:
+        """Go on with a trial of a dead copy, if nobody else does."""
+        try:
+            for key, value in ((_COPY, copy), (_CUTS, n_cuts)):
+                self.storage.set_trial_user_attr(self._trial_id(number), key, value)
+        except UpdateFinishedTrialError:
+            return False
+        return True
+
+    def free(self, number: int) -> bool:
+        """End a trial that is to be begun anew, or not at all; False if it has ended."""
+        try:
+            self.storage.set_trial_user_attr(self._trial_id(number), _FREED, value=True)
+            self.storage.set_trial_state_values(self._trial_id(number), TrialState.FAIL)
+        except UpdateFinishedTrialError:
+            return False
+        return True
+
+    def told(self, number: int, trial: Trial, order: int) -> bool:
+        """Store an outcome; only then is it safe to go on. False if it came too late."""
+        self._known.add(number)
+        try:
+            self._told(self._trial_id(number), trial, order)
+        except UpdateFinishedTrialError:
+            return False
+        return True
+
+    def _told(self, trial_id: int, trial: Trial, order: int) -> None:
+        store = self.storage
         store.set_trial_user_attr(trial_id, _TOLD, order)
         store.set_trial_user_attr(trial_id, _SECONDS, trial.seconds)
         if trial.error is not None:
@@ -136,88 +216,31 @@ class Record:
             values = [self._sign * trial.y]
             store.set_trial_state_values(trial_id, TrialState.COMPLETE, values)
 
-    def restore(
-        self, header: dict[str, Any], options: dict[str, Any]
-    ) -> tuple[Optimizer, list[int]]:
-        """The optimizer as it was, and the numbers of its pending trials.
-
-        Options that JSON cannot hold come from the caller.
-        """
-        space = Space.from_json(header["space"])
-        frozen = [
-            trial
-            for trial in self._storage.get_all_trials(self._id)
-            if trial.state != TrialState.WAITING and set(trial.params) == {*space.names}
-        ]
-        forms = [self._form(trial, space, header["n_constraints"]) for trial in frozen]
-        told = [i for i, form in enumerate(forms) if form["state"] != "pending"]
-        told.sort(key=lambda i: frozen[i].user_attrs.get(_TOLD, frozen[i].number))
-        for trial in frozen if self._is_state_kept else ():
-            self._state = trial.user_attrs.get(_STATE, self._state)
-        optimizer = Optimizer.from_state_dict(
-            {
-                **header,
-                "n_asked": len(frozen),
-                "method_state": self._state or {},
-                "trials": forms,
-                "told": told,
-            },
-            options,
+    def _trial(self, trial: FrozenTrial, space: Space, k: int) -> Trial:
+        c = [math.nan if c == _MISSING else c for c in trial.constraints.values()]
+        is_complete = trial.state == TrialState.COMPLETE
+        return Trial(
+            x=_config(trial, space),
+            y=self._sign * trial.values[0] if is_complete else None,
+            c=tuple(c) if k and len(c) == k else None,
+            state="complete" if is_complete else "failed",
+            seconds=trial.user_attrs.get(_SECONDS),
+            error=trial.user_attrs.get(_ERROR),
         )
-        running = [t.number for t in frozen if t.state == TrialState.RUNNING]
-        return optimizer, running
-
-    def _form(self, trial: FrozenTrial, space: Space, k: int) -> dict[str, Any]:
-        state = {TrialState.COMPLETE: "complete", TrialState.RUNNING: "pending"}
-        constraints = [None if c == _MISSING else c for c in trial.constraints.values()]
-        value = trial.values[0] if trial.state == TrialState.COMPLETE else None
-        return {
-            "x": [trial.params[name] for name in space.names],
-            "y": None if value is None else self._sign * value,
-            "c": constraints if k and len(constraints) == k else None,
-            "state": state.get(trial.state, "failed"),
-            "seconds": trial.user_attrs.get(_SECONDS),
-            "error": trial.user_attrs.get(_ERROR),
-        }
 
 
-def distributions(space: Space) -> dict[str, BaseDistribution]:
-    """The space in Optuna's terms."""
-    return {
-        name: _distribution(parameter)
-        for name, parameter in zip(space.names, space.parameters, strict=True)
-    }
+def _is_of(trial: FrozenTrial, space: Space) -> bool:
+    """Whether a trial counts: not one that only waits, or was given up for another."""
+    if trial.state == TrialState.WAITING or set(trial.params) != {*space.names}:
+        return False
+    return not (trial.state == TrialState.FAIL and trial.user_attrs.get(_FREED))
 
 
-def _distribution(parameter: Parameter) -> BaseDistribution:
-    if isinstance(parameter, Categorical):
-        return CategoricalDistribution(parameter.choices)
-    if isinstance(parameter, Candidates):  # stored by the index of the row
-        return IntDistribution(0, len(parameter.rows) - 1)
-    kind = IntDistribution if isinstance(parameter, Integer) else FloatDistribution
-    return kind(parameter.low, parameter.high, log=parameter.log)  # type: ignore[arg-type]
+def _config(trial: FrozenTrial, space: Space) -> Config:
+    return space.config([trial.params[name] for name in space.names])
 
 
-def _shown(storage: Any) -> str:
-    return f"storage {storage!r}" if isinstance(storage, str) else "this storage"
-
-
-def _why(storage: Any, error: Exception) -> str:
-    reason = str(error.__cause__ or error).strip().splitlines() or [repr(error)]
-    hint = ""
-    if isinstance(storage, str) and "://" not in storage:
-        hint = f" An SQLite file is written as sqlite:///{storage.lstrip('/')}."
-    return f"{_shown(storage).capitalize()} cannot be opened: {reason[0]}.{hint}"
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Optuna's log line about a new study off the user's screen."""
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            yield
-    finally:
-        optuna.logging.set_verbosity(level)
+def _running(trial: FrozenTrial, space: Space) -> Running:
+    attrs = trial.user_attrs
+    config = _config(trial, space)
+    return Running(trial.number, config, attrs.get(_COPY), attrs.get(_CUTS, 0))

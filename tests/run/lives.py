@@ -1,0 +1,122 @@
+"""Runs that are killed: a program that forks, so that torch is loaded once only.
+
+    python -m tests.run.lives kills URL LOG N_KILLS N_EVALS METHOD
+    python -m tests.run.lives copies URL LOG N_COPIES N_EVALS METHOD
+
+Each evaluation writes a line to the log when it begins and when it ends.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+import wideopt as wo
+from tests.run.objectives import BOX, QUICK, constrained
+
+SEED = 5
+
+
+class Logged:
+    """The objective, slowed down, with a line before and after."""
+
+    def __init__(self, log, seconds):
+        self.log, self.seconds = log, seconds
+
+    def __call__(self, x):
+        self.write("start", x)
+        time.sleep(self.seconds)
+        value = constrained(x)
+        self.write("end", x)
+        return value
+
+    def write(self, word, x):
+        line = f"{word} {os.getpid()} {x[0]!r} {x[1]!r}\n".encode()
+        with open(self.log, "ab", buffering=0) as file:
+            file.write(line)
+
+
+def options(method):
+    return {"n_init": 3} | (QUICK if method == "gp-ei" else {})
+
+
+def run(url, fun, n_evals, method):
+    return wo.minimize(
+        fun,
+        BOX,
+        method=method,
+        n_evals=n_evals,
+        seed=SEED,
+        storage=url,
+        options=options(method),
+    )
+
+
+def child(url, log, n_evals, method, seconds):
+    """The process number of a run in a process of its own."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        result = run(url, Logged(log, seconds), n_evals, method)
+        code = 0 if result.n_evals == n_evals else 2
+    finally:
+        os._exit(code)
+
+
+def lines(log):
+    path = Path(log)
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def is_second_time(log):
+    """Whether the evaluation under way was cut off once before."""
+    last = (lines(log) or [""])[-1]
+    word, _, config = last.partition(" ")
+    config = config.partition(" ")[2]
+    starts = [line for line in lines(log) if line.startswith("start")]
+    return word == "start" and sum(line.endswith(config) for line in starts) > 1
+
+
+def kills(url, log, n_kills, n_evals, method):
+    rng = random.Random(0)
+    n_done = 0
+    for _ in range(n_kills):
+        pid = child(url, log, n_evals, method, 0.03)
+        time.sleep(rng.uniform(0.02, 0.6))
+        while is_second_time(log):  # cut off twice, it would count as failed
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+        n_done += os.WIFEXITED(status)
+    pid = child(url, log, n_evals, method, 0.0)
+    _, status = os.waitpid(pid, 0)
+    print(json.dumps({"ended": n_done, "last": os.waitstatus_to_exitcode(status)}))
+
+
+def copies(url, log, n_copies, n_evals, method):
+    pids = [child(url, log, n_evals, method, 0.1) for _ in range(n_copies)]
+    victim = pids[0]
+    while not [line for line in lines(log) if line.startswith(f"end {victim}")]:
+        time.sleep(0.02)
+    while True:  # in the middle of an evaluation
+        own = [line for line in lines(log) if line.split()[1] == str(victim)]
+        if own[-1].startswith("start"):
+            break
+        time.sleep(0.005)
+    os.kill(victim, signal.SIGKILL)
+    cut = [line for line in lines(log) if line.split()[1] == str(victim)][-1]
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+    print(json.dumps({"codes": codes, "cut": cut}))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    what, url, log, n, n_evals, method = sys.argv[1:]
+    {"kills": kills, "copies": copies}[what](url, log, int(n), int(n_evals), method)
