@@ -115,7 +115,7 @@ def test_code_of_the_page_runs(page, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "page", module)
     lines: list[str] = []
     for block in blocks(page):
-        if block.language == "python" and block.title:
+        if block.language in ("python", "json") and block.title:
             (folder / block.title).write_text(block.code, encoding="utf-8")
         elif block.language == "python":
             # Blank lines in front, so that a traceback shows the line of the page.

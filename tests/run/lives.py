@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import torch
@@ -36,7 +37,7 @@ class Logged:
         return value
 
     def write(self, word, x):
-        line = f"{word} {os.getpid()} {x[0]!r} {x[1]!r}\n".encode()
+        line = f"{word} {os.getpid()} {float(x[0])!r} {float(x[1])!r}\n".encode()
         with open(self.log, "ab", buffering=0) as file:
             file.write(line)
 
@@ -66,6 +67,8 @@ def child(url, log, n_evals, method, seconds):
     try:
         result = run(url, Logged(log, seconds), n_evals, method)
         code = 0 if result.n_evals == n_evals else 2
+    except Exception:
+        traceback.print_exc()
     finally:
         os._exit(code)
 
@@ -88,7 +91,7 @@ def kills(url, log, n_kills, n_evals, method):
     rng = random.Random(0)
     n_done = 0
     for _ in range(n_kills):
-        pid = child(url, log, n_evals, method, 0.03)
+        pid = child(url, log, n_evals, method, 0.1)
         time.sleep(rng.uniform(0.02, 0.6))
         while is_second_time(log):  # cut off twice, it would count as failed
             time.sleep(0.01)
@@ -102,9 +105,9 @@ def kills(url, log, n_kills, n_evals, method):
 
 def copies(url, log, n_copies, n_evals, method):
     pids = [child(url, log, n_evals, method, 0.1) for _ in range(n_copies)]
-    victim = pids[0]
-    while not [line for line in lines(log) if line.startswith(f"end {victim}")]:
+    while not any(line.startswith("end") for line in lines(log)):
         time.sleep(0.02)
+    victim = int(lines(log)[0].split()[1])
     while True:  # in the middle of an evaluation
         own = [line for line in lines(log) if line.split()[1] == str(victim)]
         if own[-1].startswith("start"):
@@ -113,10 +116,11 @@ def copies(url, log, n_copies, n_evals, method):
     os.kill(victim, signal.SIGKILL)
     cut = [line for line in lines(log) if line.split()[1] == str(victim)][-1]
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
-    print(json.dumps({"codes": codes, "cut": cut}))
+    print(json.dumps({"codes": sorted(codes), "cut": cut}))
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    run(None, constrained, 5, "gp-ei")  # loads all that a run needs
     what, url, log, n, n_evals, method = sys.argv[1:]
     {"kills": kills, "copies": copies}[what](url, log, int(n), int(n_evals), method)

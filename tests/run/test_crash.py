@@ -66,6 +66,8 @@ def test_an_evaluation_that_kills_the_process_twice_has_failed(sqlite, tmp_path)
 import os, signal, sys
 import wideopt as wo
 
+wo.minimize  # loads torch, once
+
 def fun(x):
     if x[0] > 0:
         os.kill(os.getpid(), signal.SIGKILL)

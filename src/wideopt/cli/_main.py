@@ -11,6 +11,7 @@ import typer
 
 from wideopt import __version__
 from wideopt.cli._bench import bench
+from wideopt.cli._lab import add_commands
 from wideopt.exceptions import WideoptError
 
 __all__ = ["main"]
@@ -140,6 +141,9 @@ def problems() -> None:
     from wideopt.problems import names
 
     _list(names())
+
+
+add_commands(app)
 
 
 def _list(lines: dict[str, str]) -> None:

@@ -7,6 +7,8 @@ read from it. Alone, a campaign asks the same points whether it was interrupted 
 from __future__ import annotations
 
 import math
+import sys
+import time
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +27,7 @@ from wideopt.space import Config, Space
 __all__ = ["Campaign", "Job"]
 
 _MAX_CUTS = 2  # an evaluation cut off so often is what kills the process
+BY_HAND = "hand"  # the copy of trials that a person evaluates; it does not die
 _NEAR = 1e-3  # in the unit cube: two copies asked for the same at the same time
 
 
@@ -72,14 +75,50 @@ class Campaign:
             self._rebuild(seed=int(seed.generate_state(1)[0]))
         self.sync()
 
+    def start_by_hand(self, storage: Any, name: str | None) -> None:
+        """Open the record for somebody who asks now and tells days later."""
+        self.record = Record.open(storage, name, sign=self._sign)
+        header = self.record.header
+        if header is None:
+            self.record.write_header(self.optimizer)
+        else:
+            self._resume(header, is_seed_given=False)
+        self.n_evals = sys.maxsize
+        self._copies = Copies(self.record.storage, self.record.id)
+        self._copies.token = BY_HAND
+        self.sync()
+
+    def open_jobs(self) -> list[Job]:
+        """What was asked by hand and not told yet."""
+        self.sync()
+        found = [Job(r.config, r.number) for r in self._theirs if r.copy == BY_HAND]
+        found += [Job(config, number) for number, config in self._ours.items()]
+        return sorted(found, key=lambda job: job.number)
+
+    @property
+    def n_under_way(self) -> int:
+        """Number of trials that are asked and not told, here or elsewhere."""
+        return len(self._ours) + len(self._theirs) + len(self._orphans)
+
+    def begun(self, config: Config) -> Job:
+        """A job for a config that nobody asked for."""
+        space, state = self.optimizer.space, self._state
+        return Job(config, self.record.asked(space, config, state, BY_HAND))
+
+    def numbered(self) -> list[tuple[int, Trial]]:
+        """Every finished trial with its number, in the user's sign."""
+        k = self.optimizer.n_constraints
+        found = self.record.numbered(self.optimizer.space, k)
+        return [(number, _turned(trial, self._sign)) for number, trial in found]
+
     def _resume(self, header: dict[str, Any], is_seed_given: bool) -> None:
         self._check_same(header, is_seed_given)
         ours = self.optimizer
         wanted = {"method": ours.method, "options": ours.options}
+        self._rebuild(**{**header, **wanted})
         if header != header | wanted:  # a change of mind: the data stay
             self.record.forget_state()
-        self._rebuild(**{**header, **wanted})
-        self.record.write_header(self.optimizer)
+            self.record.write_header(self.optimizer)
 
     def _rebuild(self, **changes: Any) -> None:
         """The optimizer with other settings; what it was told stays."""
@@ -121,11 +160,10 @@ class Campaign:
     def sync(self) -> None:
         """Learn what the other copies did."""
         news = self.record.read(self.optimizer.space, self.optimizer.n_constraints)
-        if self._is_open and any(t.state == "complete" for t in news.finished):
+        if self._is_open and news.n_constraints is not None:
             self._is_open = False
-            k = (self.record.header or {}).get("n_constraints", 0)
-            if k != self.optimizer.n_constraints:  # read again, with constraints
-                self._rebuild(n_constraints=k)
+            if news.n_constraints != self.optimizer.n_constraints:
+                self._rebuild(n_constraints=news.n_constraints, trials=[], told=[])
                 news = replace(news, finished=self.record.reread(self.optimizer))
         for trial in news.finished:
             self.optimizer.adopt(trial)
@@ -134,6 +172,7 @@ class Campaign:
         self._n_asked = news.n_asked
         others = [r for r in news.running if r.number not in self._ours]
         self._has_company = bool(alive := self._copies.alive())
+        alive.add(BY_HAND)
         self._theirs = [r for r in others if r.copy in alive]
         self._orphans = [r for r in others if r.copy not in alive]
 
@@ -159,7 +198,8 @@ class Campaign:
     def is_waiting(self) -> bool:
         """Whether evaluations of other copies may yet have to be done here."""
         is_short = len(self.optimizer.history) < self.n_evals
-        return is_short and bool(self._theirs or self._orphans)
+        theirs = [r for r in self._theirs if r.copy != BY_HAND]
+        return is_short and bool(theirs or self._orphans)
 
     @property
     def is_exhausted(self) -> bool:
@@ -173,9 +213,11 @@ class Campaign:
 
     def _asked(self) -> Job | None:
         pending = [*self._ours.values(), *(r.config for r in self._theirs)]
+        start = time.perf_counter()
         config, state = self.optimizer.suggested(self._n_asked, self._state, pending)
-        space = self.optimizer.space
-        number = self.record.asked(space, config, state, self._copies.token)
+        seconds = time.perf_counter() - start
+        space, token = self.optimizer.space, self._copies.token
+        number = self.record.asked(space, config, state, token, seconds=seconds)
         self._state = state
         self._n_asked += 1
         if self._has_company and not self._is_ours_to_do(number, config):
@@ -211,7 +253,9 @@ class Campaign:
             if not self.record.free(number):
                 return None  # another copy was quicker
             space, state = self.optimizer.space, self._state
-            number = self.record.asked(space, orphan.config, state, token, n_cuts)
+            number = self.record.asked(
+                space, orphan.config, state, token, n_cuts=n_cuts
+            )
         elif not self.record.take(number, token, n_cuts):
             return None
         job = Job(orphan.config, number)
@@ -292,9 +336,10 @@ class Campaign:
 
 
 def _mirrored(result: Result) -> Result:
-    history = [
-        replace(trial, y=None if trial.y is None else -trial.y)
-        for trial in result.history
-    ]
+    history = [_turned(trial, -1) for trial in result.history]
     fun = None if result.fun is None else -result.fun
     return replace(result, fun=fun, history=history, is_maximized=True)
+
+
+def _turned(trial: Trial, sign: int) -> Trial:
+    return replace(trial, y=None if trial.y is None else sign * trial.y)

@@ -31,8 +31,8 @@ _HINT = (
     "the top level of a module."
 )
 # What pebble and Dask raise when the process of an evaluation is gone; by name, since
-# Dask need not be installed.
-_ACCIDENTS = ("ProcessExpired", "KilledWorker", "CommClosedError", "FutureCancelledError")
+# Dask need not be installed. Its KilledWorker is none: Dask itself has tried again.
+_ACCIDENTS = ("ProcessExpired", "CommClosedError", "FutureCancelledError")
 
 
 class Broken(Exception):

@@ -29,6 +29,7 @@ __all__ = ["distributions", "open_study", "shown", "storage_errors"]
 
 _N_TRIES = 6  # copies that start together may trip over each other's new tables
 _SQLITE = "sqlite:///"
+_TABLES = ("stud", "trial", "version_info", "alembic_version", "sqlite_", "ix_")
 
 
 def open_study(
@@ -65,7 +66,8 @@ def _is_collision(storage: Any, error: Exception) -> bool:
     if not isinstance(storage, str) or "://" not in storage:
         return False
     text = f"{error} {error.__cause__}".lower()
-    return any(word in text for word in ("already exists", "duplicate", "locked"))
+    words = ("already exists", "duplicate", "locked", "unique constraint")
+    return any(word in text for word in words)
 
 
 def _check_file(storage: Any, *, must_exist: bool) -> None:
@@ -90,7 +92,9 @@ def _check_file(storage: Any, *, must_exist: bool) -> None:
         raise StorageError(_why(storage, error)) from error
     if state != "ok":
         raise StorageError(f"{shown(storage).capitalize()} is damaged: {state!r}.")
-    if rows and "studies" not in {name for (name,) in rows}:
+    names = {name for (name,) in rows}
+    # Another copy may be creating them just now, so some of Optuna's may be missing.
+    if "studies" not in names and any(not n.startswith(_TABLES) for n in names):
         raise StorageError(
             f"{shown(storage).capitalize()} holds the tables of something else; use "
             "another file."

@@ -31,6 +31,7 @@ __all__ = ["News", "Record", "Running"]
 _KEY = "wideopt"
 _STATE, _TOLD, _SECONDS, _ERROR = (f"{_KEY}:{k}" for k in ("state", "told", "s", "err"))
 _COPY, _CUTS, _FREED = (f"{_KEY}:{k}" for k in ("copy", "cuts", "freed"))
+_ASK = f"{_KEY}:ask_s"  # seconds that the suggestion took
 _CONSTRAINTS = "constraints"  # where Optuna and optuna-dashboard look for them
 _MISSING = sys.float_info.max  # for NaN: infeasible, and legal JSON for the dashboard
 
@@ -54,12 +55,14 @@ class News:
         running: all trials under way.
         state: the method's state that was stored last, if any.
         n_asked: number of trials.
+        n_constraints: of the trials that are complete; None if there is none.
     """
 
     finished: list[Trial]
     running: list[Running]
     state: dict[str, Any] | None
     n_asked: int
+    n_constraints: int | None
 
 
 class Record:
@@ -69,20 +72,28 @@ class Record:
         self.study = study
         self.storage = storage
         self.id = storage.get_study_id_from_name(study.study_name)
-        self._sign = sign
+        self.sign = sign
         self._state: Any = None  # the method's state as last stored
         self._is_state_kept = True
         self._known: set[int] = set()  # numbers of finished trials that were read
 
     @classmethod
-    def open(
-        cls, storage: Any, name: str | None, *, sign: int, must_exist: bool = False
-    ) -> Record:
+    def existing(cls, storage: Any, name: str | None) -> Record:
+        """A study that is there already, whatever its direction."""
+        minimize, maximize = StudyDirection.MINIMIZE, StudyDirection.MAXIMIZE
+        backend, study = open_study(storage, name or _KEY, minimize, must_exist=True)
+        if len(study.directions) > 1:
+            raise StorageError(
+                f"Study {study.study_name!r} has {len(study.directions)} objectives, "
+                "but wideopt has one."
+            )
+        return cls(backend, study, sign=-1 if study.direction == maximize else 1)
+
+    @classmethod
+    def open(cls, storage: Any, name: str | None, *, sign: int) -> Record:
         """Create the study or find it again."""
         direction = StudyDirection.MINIMIZE if sign > 0 else StudyDirection.MAXIMIZE
-        backend, study = open_study(
-            storage, name or _KEY, direction, must_exist=must_exist
-        )
+        backend, study = open_study(storage, name or _KEY, direction)
         if study.directions != [direction]:
             raise StorageError(
                 f"Study {study.study_name!r} in {shown(storage)} has the directions "
@@ -140,6 +151,7 @@ class Record:
             [_running(t, space) for t in trials if t.state == TrialState.RUNNING],
             state,
             len(trials),
+            next((len(t.constraints) for t in trials if _is_complete(t)), None),
         )
 
     def reread(self, optimizer: Optimizer) -> list[Trial]:
@@ -147,20 +159,38 @@ class Record:
         self._known.clear()
         return self.read(optimizer.space, optimizer.n_constraints).finished
 
+    def numbered(self, space: Space, n_constraints: int) -> list[tuple[int, Trial]]:
+        """Every finished trial with its number, in the order of the numbers."""
+        return [
+            (trial.number, self._trial(trial, space, n_constraints))
+            for trial in self.storage.get_all_trials(self.id, deepcopy=False)
+            if trial.state.is_finished() and _is_of(trial, space)
+        ]
+
+    def ask_seconds(self) -> dict[int, float]:
+        """How long each suggestion took, by the trial's number."""
+        trials = self.storage.get_all_trials(self.id, deepcopy=False)
+        return {t.number: t.user_attrs[_ASK] for t in trials if _ASK in t.user_attrs}
+
     def asked(
         self,
         space: Space,
         config: Config,
         state: dict[str, Any],
         copy: str,
-        n_cuts: int = 0,
+        **more: int | float,
     ) -> int:
-        """Store a point that is about to be evaluated; gives the trial's number."""
+        """Store a point that is about to be evaluated; gives the trial's number.
+
+        More that is known of it: `n_cuts`, and `seconds` that the suggestion took.
+        """
         attrs: dict[str, Any] = {_COPY: copy}
+        if "seconds" in more:
+            attrs[_ASK] = more["seconds"]
         if state != (self._state or {}) or not self._is_state_kept:
             attrs[_STATE] = state
-        if n_cuts:
-            attrs[_CUTS] = n_cuts
+        if more.get("n_cuts"):
+            attrs[_CUTS] = more["n_cuts"]
         self._state, self._is_state_kept = state, True
         template = create_trial(
             state=TrialState.RUNNING,
@@ -213,20 +243,24 @@ class Record:
         if trial.y is None:
             store.set_trial_state_values(trial_id, TrialState.FAIL)
         else:
-            values = [self._sign * trial.y]
+            values = [self.sign * trial.y]
             store.set_trial_state_values(trial_id, TrialState.COMPLETE, values)
 
     def _trial(self, trial: FrozenTrial, space: Space, k: int) -> Trial:
         c = [math.nan if c == _MISSING else c for c in trial.constraints.values()]
-        is_complete = trial.state == TrialState.COMPLETE
+        is_complete = _is_complete(trial)
         return Trial(
             x=_config(trial, space),
-            y=self._sign * trial.values[0] if is_complete else None,
+            y=self.sign * trial.values[0] if is_complete else None,
             c=tuple(c) if k and len(c) == k else None,
             state="complete" if is_complete else "failed",
             seconds=trial.user_attrs.get(_SECONDS),
             error=trial.user_attrs.get(_ERROR),
         )
+
+
+def _is_complete(trial: FrozenTrial) -> bool:
+    return trial.state == TrialState.COMPLETE
 
 
 def _is_of(trial: FrozenTrial, space: Space) -> bool:
