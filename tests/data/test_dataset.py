@@ -130,3 +130,11 @@ def test_pending():
 def test_empty():
     data = dataset([])
     assert (data.n, data.n_dims, data.n_complete) == (0, 1, 0)
+
+
+def test_many_wild_values_do_not_make_the_others_equal():
+    good = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    z = _robust_objective(tensor([*good, 1e12, 2e12, 3e12]))
+    assert bool((z[:6].diff() > 0.1).all())
+    assert bool((z[6:] > z[5]).all())
+    assert bool((z[6:] < 20).all())

@@ -8,6 +8,7 @@ from optuna.testing import pytest_samplers as kit
 
 from wideopt.integrations.optuna import WideoptSampler
 
+
 @pytest.fixture(autouse=True)
 def _quiet():
     """No log line for each trial."""

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -78,6 +79,15 @@ def lines(log):
     return path.read_text().splitlines() if path.exists() else []
 
 
+def has_begun(log, pid):
+    """Whether a process has evaluated anything, or has ended."""
+    with suppress(FileNotFoundError, IndexError):
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if state != "Z":
+            return any(line.split()[1] == str(pid) for line in lines(log))
+    return True
+
+
 def is_second_time(log):
     """Whether the evaluation under way was cut off once before."""
     last = (lines(log) or [""])[-1]
@@ -90,9 +100,11 @@ def is_second_time(log):
 def kills(url, log, n_kills, n_evals, method):
     rng = random.Random(0)
     n_done = 0
-    for _ in range(n_kills):
+    for i in range(n_kills):
         pid = child(url, log, n_evals, method, 0.1)
-        time.sleep(rng.uniform(0.02, 0.6))
+        while i % 3 and not has_begun(log, pid):  # the others also while it starts
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 0.4))
         while is_second_time(log):  # cut off twice, it would count as failed
             time.sleep(0.01)
         os.kill(pid, signal.SIGKILL)

@@ -17,8 +17,11 @@ from wideopt.run._copies import Copies
 def check_copies(url, log, n_copies, n_evals, method="random"):
     ends = live("copies", url, log, n_copies, n_evals, method)
     assert ends["codes"] == [-9] + [0] * (n_copies - 1)
-    study = optuna.load_study(study_name="wideopt", storage=url)
-    kept = [t for t in study.trials if not t.user_attrs.get("wideopt:freed")]
+    storage = optuna.storages.RDBStorage(url)
+    study = optuna.load_study(study_name="wideopt", storage=storage)
+    trials = study.trials
+    storage.engine.dispose()
+    kept = [t for t in trials if not t.user_attrs.get("wideopt:freed")]
     assert len(kept) == n_evals  # not one more, not one less
     assert {t.state for t in kept} == {TrialState.COMPLETE}
     points = [tuple(t.params.values()) for t in kept]

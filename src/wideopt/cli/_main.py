@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from wideopt import __version__
+from wideopt.cli import _lab, _watch
 from wideopt.cli._bench import bench
-from wideopt.cli._lab import add_commands
 from wideopt.exceptions import WideoptError
 
 __all__ = ["main"]
@@ -143,7 +143,8 @@ def problems() -> None:
     _list(names())
 
 
-add_commands(app)
+_lab.add_commands(app)
+_watch.add_commands(app)
 
 
 def _list(lines: dict[str, str]) -> None:

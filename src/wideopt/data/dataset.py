@@ -25,6 +25,8 @@ from wideopt.space import Space
 
 __all__ = ["Dataset"]
 
+_WILD = 100.0  # a spread so many times that of the better half is one of outliers
+
 Point: TypeAlias = "NDArray[np.float64]"
 
 
@@ -130,7 +132,7 @@ def _robust_objective(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         return y
     if known.abs().max() > 1e100:  # or differences would overflow
         y, known = y * 1e-200, known * 1e-200
-    z = (y - known.median()) / _spread(known)
+    z = (y - known.median()) / _spread_of_the_good(known)
     return torch.where(z > 0, _compress(z, 5.0), -_compress(-z, 20.0))
 
 
@@ -159,6 +161,17 @@ def _crash_margin(
     is_same = is_failed[:, None] == is_failed[None, :]
     nearest = distance.masked_fill(is_same, torch.inf).min(dim=1).values
     return torch.where(is_failed, nearest, -nearest)
+
+
+def _spread_of_the_good(y: Float[Tensor, " n"]) -> Tensor:
+    """The spread; that of the better half alone, if a quarter and more are wild.
+
+    Else those would be 1 apart, and all the others equal.
+    """
+    spread, median = _spread(y), y.median()
+    better = (median - y.quantile(0.25)) / 0.6745
+    is_wild = spread > _WILD * better and better > 1e-12 * median.abs()
+    return better if is_wild else spread
 
 
 def _spread(y: Float[Tensor, " n"]) -> Tensor:

@@ -64,7 +64,9 @@ class Reader:
 
     def read(self, trials: Sequence[FrozenTrial]) -> None:
         """Take note of what has finished since the last call."""
-        new = [t for t in trials if t.state.is_finished() and t.number not in self._seen]
+        new = [
+            t for t in trials if t.state.is_finished() and t.number not in self._seen
+        ]
         new.sort(key=_end)
         if new and self.finished and _end(new[0]) < _end(self.finished[-1]):
             self._start()  # one that ended earlier shows up late: clocks differ

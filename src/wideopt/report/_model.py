@@ -43,6 +43,7 @@ class Slice:
     mean: Array
     low: Array
     high: Array
+    is_log: bool
 
 
 @dataclass(frozen=True)
@@ -89,10 +90,14 @@ class Surrogate:
         ]
         return cls(snapshot, Dataset.of(snapshot.space, rows, [], 0))
 
-    def _predict(self, X: Array, model: Model | None = None) -> tuple[Array, Array]:
+    def _predict(self, X: Array, held_out: Model | None = None) -> tuple[Array, Array]:
+        """Mean and deviation, point by point; with the noise if from a part only."""
+        model = held_out or self._model
         with torch.no_grad(), quiet():
-            posterior: Any = (model or self._model).posterior(torch.tensor(X))
-            mean, variance = posterior.mean[:, 0], posterior.variance[:, 0]
+            posterior: Any = model.posterior(
+                torch.tensor(X).unsqueeze(-2), observation_noise=held_out is not None
+            )
+            mean, variance = posterior.mean.flatten(), posterior.variance.flatten()
         return mean.numpy(), np.sqrt(variance.clamp_min(1e-18).numpy())
 
     def _user(self, z: Array) -> Array:
@@ -122,7 +127,9 @@ class Surrogate:
             X[:, s] = codes
             mean, sd = self._predict(X)
             values = [parameter.decode(code) for code in codes]
-            found.append(Slice(name, values, self._user(mean), *self._band(mean, sd)))
+            is_log = bool(getattr(parameter, "log", False))
+            low, high = self._band(mean, sd)
+            found.append(Slice(name, values, self._user(mean), low, high, is_log))
         return found
 
     @staticmethod
@@ -164,14 +171,6 @@ class Surrogate:
             with torch.no_grad(), quiet():
                 model = self._recipe.restore(self._X[kept], self._z[kept], hyper)
             mean[out], sd[out] = self._predict(self._X[~kept].numpy(), model)
-        noise = self._noise()
-        sd = np.sqrt(sd**2 + noise)
         low, high = self._band(mean, sd)
         z_score = (self._z[:, 0].numpy() - mean) / sd
         return Calibration(self._y, self._user(mean), low, high, z_score)
-
-    def _noise(self) -> float:
-        """Variance of one observation about the function, on the model's scale."""
-        models = getattr(self._model, "models", [self._model])
-        noise = getattr(models[0], "noise", None)
-        return 0.0 if noise is None else float(torch.as_tensor(noise).mean())

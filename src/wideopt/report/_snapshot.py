@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +102,8 @@ class Snapshot:
             if isinstance(parameter, Categorical):
                 index = [parameter.choices.index(v) for v in values]
                 found.append((name, index, [str(c) for c in parameter.choices]))
+            elif getattr(parameter, "log", False):
+                found.append((f"log10 {name}", [math.log10(v) for v in values], None))
             else:
                 found.append((name, values, None))
         return found

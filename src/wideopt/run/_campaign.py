@@ -157,8 +157,8 @@ class Campaign:
         if not self._copies.alive():
             self.record.discard_if_empty()
 
-    def sync(self) -> None:
-        """Learn what the other copies did."""
+    def sync(self) -> list[Trial]:
+        """Learn what the other copies did; gives what they finished."""
         news = self.record.read(self.optimizer.space, self.optimizer.n_constraints)
         if self._is_open and news.n_constraints is not None:
             self._is_open = False
@@ -175,6 +175,7 @@ class Campaign:
         alive.add(BY_HAND)
         self._theirs = [r for r in others if r.copy in alive]
         self._orphans = [r for r in others if r.copy not in alive]
+        return news.finished
 
     def next(self) -> Job | None:
         """The next evaluation; None if there is none to begin now."""
@@ -229,7 +230,7 @@ class Campaign:
     def _is_ours_to_do(self, number: int, config: Config) -> bool:
         """False if another copy asked for the same, or the last, a moment before."""
         self._ours[number] = config  # so that it is not taken for another's
-        self.sync()
+        finished = self.sync()
         del self._ours[number]
         before = [r for r in self._theirs if r.number < number]
         n_before = len(self.optimizer.history) + len(before)
@@ -237,7 +238,8 @@ class Campaign:
         if n_before >= self.n_evals:
             return False
         point = self._point(config)
-        gaps = [np.abs(self._point(r.config) - point).max() for r in before]
+        configs = [*(r.config for r in before), *(t.x for t in finished)]
+        gaps = [np.abs(self._point(x) - point).max() for x in configs]
         return self.optimizer.is_bandit or not gaps or min(gaps) > _NEAR
 
     def _point(self, config: Config) -> Any:
@@ -246,7 +248,9 @@ class Campaign:
 
     def _taken(self, orphan: Running) -> Job | None:
         """An evaluation of a dead copy, to be done here; None if it is not to be."""
-        is_accident = orphan.copy is not None and orphan.copy not in self._copies.ended()
+        is_accident = (
+            orphan.copy is not None and orphan.copy not in self._copies.ended()
+        )
         n_cuts = orphan.n_cuts + is_accident
         number, token = orphan.number, self._copies.token
         if self._has_company:

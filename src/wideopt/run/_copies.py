@@ -72,12 +72,16 @@ class Copies:
         if not self._is_shared:
             return {}
         attrs = self._storage.get_study_user_attrs(self._study_id)
-        cards = {k.removeprefix(_KEY): v for k, v in attrs.items() if k.startswith(_KEY)}
+        cards = {
+            k.removeprefix(_KEY): v for k, v in attrs.items() if k.startswith(_KEY)
+        }
         return {token: card for token, card in cards.items() if token != self.token}
 
     def alive(self) -> set[str]:
         """The tokens of the other copies that are alive."""
-        return {token for token, card in self.cards().items() if self._lives(token, card)}
+        return {
+            token for token, card in self.cards().items() if self._lives(token, card)
+        }
 
     def ended(self) -> set[str]:
         """The tokens of the other copies that ended by themselves."""

@@ -42,7 +42,9 @@ class Plan:
     def read(cls, path: Path) -> Plan:
         """The plan of a file, or an error that says what is wrong with it."""
         if not path.is_file():
-            raise InputError(f"There is no file {str(path)!r}; `wideopt new` makes one.")
+            raise InputError(
+                f"There is no file {str(path)!r}; `wideopt new` makes one."
+            )
         try:
             form = json.loads(path.read_text(encoding="utf-8"))
             is_ours = form.pop("wideopt") == _FORMAT
@@ -51,7 +53,9 @@ class Plan:
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{path} is not a space file of wideopt: {error}.") from None
+            raise InputError(
+                f"{path} is not a space file of wideopt: {error}."
+            ) from None
         if not is_ours or plan.goal not in ("minimize", "maximize"):
             raise InputError(f"{path} is not a space file that this version reads.")
         return plan
@@ -173,7 +177,13 @@ def stored(url: str, name: str | None) -> tuple[Optimizer, int]:
         raise StorageError(
             f"Study {record.study.study_name!r} in {url!r} was not made by wideopt."
         )
-    state = {"n_evals": None, "n_asked": 0, "method_state": {}, "trials": [], "told": []}
+    state = {
+        "n_evals": None,
+        "n_asked": 0,
+        "method_state": {},
+        "trials": [],
+        "told": [],
+    }
     try:
         optimizer = Optimizer.from_state_dict({**header, **state})
     except InputError as error:  # a model of the user's own is not in the storage

@@ -140,10 +140,14 @@ class Record:
             for trial in self.storage.get_all_trials(self.id, deepcopy=False)
             if _is_of(trial, space)
         ]
-        done = [t for t in trials if t.state.is_finished() and t.number not in self._known]
+        done = [
+            t for t in trials if t.state.is_finished() and t.number not in self._known
+        ]
         done.sort(key=lambda t: (t.user_attrs.get(_TOLD, t.number), t.number))
         self._known.update(t.number for t in done)
-        states = (t.user_attrs[_STATE] for t in reversed(trials) if _STATE in t.user_attrs)
+        states = (
+            t.user_attrs[_STATE] for t in reversed(trials) if _STATE in t.user_attrs
+        )
         state = next(states, None) if self._is_state_kept else None
         self._state = state if state is not None else self._state
         return News(
