@@ -101,7 +101,7 @@ def test_a_campaign(call, plan):
     assert code == 0
     assert "told: trial 0" in out
     assert "best objective: 7.5" in out
-    config = [item for item in second.split()[1:]]
+    config = second.split()[1:]
     code, out, _ = call("tell", plan, *config, "y=failed")
     assert "told: trial 1" in out  # found by its values
     _, out, _ = call("tell", plan, "temperature=50", "time=10", "catalyst=B",
@@ -113,6 +113,14 @@ def test_a_campaign(call, plan):
     assert out == "nothing is open\n"
     _, out, _ = call("suggest", plan)
     assert out.startswith("trial=3")
+
+
+def test_a_space_that_is_exhausted(call, tmp_path):
+    call("new", "tiny.json", answers="n\ni\n1\n3\nno\n\n\n\n")
+    _, out, _ = call("suggest", "tiny.json", "-n", 9)
+    assert len(out.splitlines()) == 3
+    _, out, _ = call("suggest", "tiny.json")
+    assert out == "every config has been suggested\n"
 
 
 def test_tables_there_and_back(call, plan, tmp_path):

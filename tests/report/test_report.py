@@ -97,7 +97,7 @@ def test_the_model_of_the_report(url):
     model = Surrogate.of(snapshot)
     shares = dict(model.importance())
     assert shares["rate"] > shares["layers"] > shares["idle"]
-    number, best = snapshot.best
+    _, best = snapshot.best
     assert best.y == max(t.y for _, t in snapshot.complete if t.is_feasible)
     point = snapshot.space.encode(snapshot.values(best))
     for one in model.slices(point):

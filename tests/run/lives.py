@@ -10,10 +10,11 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import sys
 import time
 import traceback
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import torch
@@ -39,7 +40,7 @@ class Logged:
 
     def write(self, word, x):
         line = f"{word} {os.getpid()} {float(x[0])!r} {float(x[1])!r}\n".encode()
-        with open(self.log, "ab", buffering=0) as file:
+        with Path(self.log).open("ab", buffering=0) as file:
             file.write(line)
 
 
@@ -88,13 +89,15 @@ def has_begun(log, pid):
     return True
 
 
-def is_second_time(log):
-    """Whether the evaluation under way was cut off once before."""
-    last = (lines(log) or [""])[-1]
-    word, _, config = last.partition(" ")
-    config = config.partition(" ")[2]
-    starts = [line for line in lines(log) if line.startswith("start")]
-    return word == "start" and sum(line.endswith(config) for line in starts) > 1
+def is_second_time(url):
+    """Whether an evaluation is under way that was cut off once before."""
+    query = """
+        SELECT count(*) FROM trials JOIN trial_user_attributes USING (trial_id)
+        WHERE state = 'RUNNING' AND key = 'wideopt:cuts' AND value_json >= '1'
+    """
+    with suppress(sqlite3.Error), closing(sqlite3.connect(url[10:])) as connection:
+        return connection.execute(query).fetchone()[0] > 0
+    return False
 
 
 def kills(url, log, n_kills, n_evals, method):
@@ -104,8 +107,8 @@ def kills(url, log, n_kills, n_evals, method):
         pid = child(url, log, n_evals, method, 0.1)
         while i % 3 and not has_begun(log, pid):  # the others also while it starts
             time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 0.4))
-        while is_second_time(log):  # cut off twice, it would count as failed
+        time.sleep(rng.uniform(0.0, 0.4) if i % 3 else rng.uniform(0.0, 1.5))
+        while is_second_time(url):  # cut off twice, it would count as failed
             time.sleep(0.01)
         os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)

@@ -85,7 +85,7 @@ def test_an_executor_is_given_as_much_as_it_can_do():
         pass
 
     class Dask(Executor):
-        class _client:
+        class _client:  # noqa: N801
             nthreads = staticmethod(lambda: {"a": 2, "b": 3})
 
     sizes = [

@@ -76,7 +76,9 @@ class WideoptSampler(BaseSampler):
         self._clear()
 
     def infer_relative_search_space(
-        self, study: Study, trial: FrozenTrial
+        self,
+        study: Study,
+        trial: FrozenTrial,  # noqa: ARG002 (part of the interface)
     ) -> dict[str, BaseDistribution]:
         """Every parameter seen so far, conditional ones included, that has a model."""
         with self._lock:

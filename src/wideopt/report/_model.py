@@ -1,6 +1,6 @@
 """The surrogate of a report: slices, importance, and how well it predicts.
 
-The model is the tangent surrogate, fitted to the objective on the scale that the methods
+The model is the tangent surrogate, fitted to the objective on the scale that methods
 see (`Dataset.Z`); what is shown is in the user's units. The scale is a monotone map of
 the objective, so bands and quantiles pass through it as they are.
 

@@ -2,7 +2,7 @@
 
 Optuna's heartbeat does not reach trials that are asked and told, so this is our own.
 Every run is a *copy*, with a token; study attribute `wideopt:copy:TOKEN` says where it
-runs, and when it last gave a sign of life, which a thread does every few seconds. On its
+runs, and when it last gave a sign of life, as a thread does every few seconds. On its
 own machine a copy is alive iff its process exists. On another one it is dead if it gave
 no sign for a while, by our own clock if the clocks of the machines agree, and by what
 we watched ourselves if not.

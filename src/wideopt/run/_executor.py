@@ -24,7 +24,7 @@ from typing import Any
 
 from wideopt.exceptions import InputError
 
-__all__ = ["Broken", "Workers", "failure", "is_accident"]
+__all__ = ["BrokenWorkersError", "Workers", "failure", "is_accident"]
 
 _HINT = (
     'put the call of minimize under `if __name__ == "__main__":` and the function at '
@@ -35,7 +35,7 @@ _HINT = (
 _ACCIDENTS = ("ProcessExpired", "CommClosedError", "FutureCancelledError")
 
 
-class Broken(Exception):
+class BrokenWorkersError(Exception):
     """The executor can be given no more work."""
 
 
@@ -145,13 +145,13 @@ def _size(executor: Any) -> int:
     """How many calls an executor runs at a time; 1 without one."""
     if executor is None:
         return 1
-    for owner, name in ((executor, "_max_workers"), (executor, "num_workers")):
-        size = getattr(owner, name, None)
+    for name in ("_max_workers", "num_workers"):
+        size = getattr(executor, name, None)
         if isinstance(size, int) and size > 0:
             return size
     client = getattr(executor, "_client", None)  # Dask's
     if client is not None and hasattr(client, "nthreads"):
-        return max(1, sum(client.nthreads().values()))
+        return max(1, int(sum(client.nthreads().values())))
     return os.cpu_count() or 1
 
 

@@ -111,9 +111,12 @@ class Lab:
         return cls(campaign, names)
 
     def suggest(self, n: int = 1) -> list[Job]:
-        """The next points to evaluate, which are then open."""
-        jobs = [self._campaign.next() for _ in range(n)]
-        return [job for job in jobs if job is not None]
+        """The next points to evaluate, which are then open; fewer if there are no more."""
+        jobs: list[Job] = []
+        while len(jobs) < n and not self._campaign.is_exhausted:
+            job = self._campaign.next()
+            jobs += [] if job is None else [job]
+        return jobs
 
     def open_jobs(self) -> list[Job]:
         """What was suggested and not told yet."""

@@ -14,7 +14,7 @@ from wideopt.optimizer import Optimizer
 from wideopt.result import Result
 from wideopt.run._campaign import Campaign, Job
 from wideopt.run._evaluate import Maximized, Outcome, evaluate
-from wideopt.run._executor import Broken, Workers, failure, is_accident
+from wideopt.run._executor import BrokenWorkersError, Workers, failure, is_accident
 from wideopt.run._open import storage_errors
 from wideopt.run._progress import Bar
 
@@ -90,7 +90,7 @@ class Run:
                     self._loop(pool, workers.n, end, [*callbacks, bar.update])
             except KeyboardInterrupt:
                 self._say(f"interrupted after {self._n_told} evaluations")
-            except Broken as error:
+            except BrokenWorkersError as error:
                 self._say(f"stopped after {self._n_told} evaluations: {error}")
             except InputError:
                 campaign.discard_if_empty()  # a wrong call leaves nothing behind
@@ -141,7 +141,9 @@ class Run:
         try:
             future = pool.submit(evaluate, self._fun, config)
         except RuntimeError as error:  # BrokenExecutor, or one that was shut down
-            raise Broken(f"the executor takes no more work ({error})") from error
+            raise BrokenWorkersError(
+                f"the executor takes no more work ({error})"
+            ) from error
         self._running[future] = attempt
 
     def _wait(self, end: float) -> set[Future[Outcome]]:

@@ -75,12 +75,13 @@ def _check_file(storage: Any, *, must_exist: bool) -> None:
     if not isinstance(storage, str) or not storage.startswith(_SQLITE):
         return
     path = Path(storage.removeprefix(_SQLITE).partition("?")[0])
-    if not path.is_file():
-        if must_exist:
-            raise StorageError(f"There is no file {str(path)!r}.")
-        return
-    if path.stat().st_size == 0:
-        return
+    if path.is_file() and path.stat().st_size > 0:
+        _check_tables(storage, path)
+    elif must_exist:
+        raise StorageError(f"There is no file {str(path)!r}.")
+
+
+def _check_tables(storage: str, path: Path) -> None:
     try:
         uri = f"{path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as connection:

@@ -4,8 +4,9 @@ Study attribute `wideopt`: the space, method, seed and options. A trial is creat
 its point is asked, in state RUNNING, with the copy that evaluates it and the method's
 state, if it changed, beside it; it is finished when told. What was told is therefore
 stored before the next ask, and the evaluations that were in flight when a copy died are
-RUNNING trials of a dead copy. A trial taken from a dead copy while others live is FAILED
-and marked as freed, which only one copy can do, and begun again under a new number.
+RUNNING trials of a dead copy. A trial taken from a dead copy while others live is
+FAILED and marked as freed, which only one copy can do, and begun again under a new
+number.
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ class Record:
         return True
 
     def free(self, number: int) -> bool:
-        """End a trial that is to be begun anew, or not at all; False if it has ended."""
+        """End a trial that is begun anew or not at all; False if it has ended."""
         try:
             self.storage.set_trial_user_attr(self._trial_id(number), _FREED, value=True)
             self.storage.set_trial_state_values(self._trial_id(number), TrialState.FAIL)
@@ -227,7 +228,7 @@ class Record:
         return True
 
     def told(self, number: int, trial: Trial, order: int) -> bool:
-        """Store an outcome; only then is it safe to go on. False if it came too late."""
+        """Store an outcome; only then go on. False if it came too late."""
         self._known.add(number)
         try:
             self._told(self._trial_id(number), trial, order)

@@ -58,7 +58,8 @@ class Conditional(Space):
 
     def encode(self, values: Sequence[Any]) -> Array:
         """The point of the unit cube, with what rests in the middle."""
-        return self._rested(super().encode(values)[None, :])[0]
+        point: Array = self._rested(super().encode(values)[None, :])[0]
+        return point
 
     def snap(self, points: Array) -> Array:
         """The encodings of the legal configs, with what rests in the middle."""
@@ -75,9 +76,7 @@ class Conditional(Space):
         points = points.copy()
         for i, name in enumerate(self.names):
             if name in self.conditions:
-                points[np.ix_(rests[name], range(self.n_dims)[self.slices[i]])] = (
-                    self._rest[i]
-                )
+                points[rests[name], self.slices[i]] = self._rest[i]
         return points
 
     def _note_rest(
