@@ -1,6 +1,6 @@
 """The default: the method that has measured best so far, for every kind of problem.
 
-With a PDE that is `pinn-bo`, else `neural-bo`.
+With a PDE that is `pinn-bo`, with constraints `neural-cbo`, else `neural-bo`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch import Tensor
 from wideopt.data.dataset import Dataset
 from wideopt.methods.base import Method, State
 from wideopt.methods.neural_bo import NeuralBO
+from wideopt.methods.neural_cbo import NeuralCBO
 from wideopt.methods.parameters import Parameters
 from wideopt.methods.pinn_bo import PinnBO
 from wideopt.space import Space
@@ -24,7 +25,7 @@ __all__ = ["Auto"]
 
 @dataclass(frozen=True)
 class Auto:
-    """`pinn-bo` or `neural-bo` in its default settings.
+    """`pinn-bo`, `neural-cbo` or `neural-bo` in its default settings.
 
     Attributes:
         pde: physics of the objective; `Optimizer(..., pde=...)` sets it.
@@ -33,27 +34,31 @@ class Auto:
 
     pde: Any = None
     is_maximized: bool = False
-    method: Method = field(init=False, repr=False)
+    physics: PinnBO | None = field(init=False, repr=False)
+    constrained: NeuralCBO = field(default_factory=NeuralCBO, init=False, repr=False)
+    free: NeuralBO = field(default_factory=NeuralBO, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        chosen: Method = NeuralBO()
+        physics = None
         if self.pde is not None:
-            chosen = PinnBO(pde=self.pde, is_maximized=self.is_maximized)
-        object.__setattr__(self, "method", chosen)
+            physics = PinnBO(pde=self.pde, is_maximized=self.is_maximized)
+        object.__setattr__(self, "physics", physics)
 
     def check(self, space: Space, n_constraints: int) -> None:
         """Raise unless the PDE suits the problem."""
-        if isinstance(self.method, PinnBO):
-            self.method.check(space, n_constraints)
+        if self.physics is not None:
+            self.physics.check(space, n_constraints)
 
     def parameters(self, data: Dataset, state: State) -> Parameters | None:
         """Estimates of unknown coefficients of the PDE."""
-        if isinstance(self.method, PinnBO):
-            return self.method.parameters(data, state)
+        if self.physics is not None:
+            return self.physics.parameters(data, state)
         return None
 
     def propose(
         self, data: Dataset, n: int, state: State, generator: torch.Generator
     ) -> tuple[Float[Tensor, "n d"], State]:
         """The points of the chosen method."""
-        return self.method.propose(data, n, state, generator)
+        has_constraints = data.Y.shape[1] > 1
+        method: Method = self.constrained if has_constraints else self.free
+        return (self.physics or method).propose(data, n, state, generator)
