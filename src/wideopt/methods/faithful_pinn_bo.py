@@ -102,8 +102,7 @@ class FaithfulPinnBO:
         loss = _Loss(self.architecture, system, data.X[known], y, s, is_negated)
         first = torch.Generator().manual_seed(seed)
         theta_0 = tuple(
-            W.to(data.X)
-            for W in self.architecture.initial_weights(data.n_dims, first)
+            W.to(data.X) for W in self.architecture.initial_weights(data.n_dims, first)
         )
         Phi, Omega = loss.features(theta_0)
         size = float(Omega.square().sum(-1).mean() / Phi.square().sum(-1).mean())
@@ -214,9 +213,7 @@ class _Loss:
         for _ in range(epochs):
             steps = slope(theta)
             # half: the loss is a square without ½
-            moved = tuple(
-                W - 0.5 * rate * G for W, G in zip(theta, steps, strict=True)
-            )
+            moved = tuple(W - 0.5 * rate * G for W, G in zip(theta, steps, strict=True))
             if not all(bool(W.isfinite().all()) for W in moved):
                 break
             theta, rate = moved, rate * _DECAY

@@ -183,12 +183,15 @@ class PinnBO:
         known = self.caches.surrogates
         key = (id(space), device)
         if key not in known:  # the space is kept, so that its id stays its own
-            known[key] = space, Physics(
-                self.pde,
+            known[key] = (
                 space,
-                is_checked=self.is_checked,
-                is_negated=self.is_maximized,
-                device=device,
+                Physics(
+                    self.pde,
+                    space,
+                    is_checked=self.is_checked,
+                    is_negated=self.is_maximized,
+                    device=device,
+                ),
             )
         return known[key][1]
 
@@ -229,9 +232,7 @@ class PinnBO:
         is_free = data.Y.shape[1] == 1
         kind: Any = NeuralBO if is_free else NeuralCBO
         method = kind(**self._counts)
-        points, fallback = method.propose(
-            data, n, state.get("without", {}), generator
-        )
+        points, fallback = method.propose(data, n, state.get("without", {}), generator)
         return points, fallback
 
     def _verdict(self, model: PhysicsModel, state: State) -> State:

@@ -34,15 +34,15 @@ class Linearization:
     Attributes:
         groups: for each equation, its functionals at θ*.
         b: their right sides at θ*.
-        dA: derivatives of the slopes in θ, (k, n, ·) for each equation.
-        db: derivatives of the right sides in θ, (k, n) for each equation.
+        A_theta: derivatives of the slopes in θ, (k, n, ·) for each equation.
+        b_theta: derivatives of the right sides in θ, (k, n) for each equation.
         theta: θ*.
     """
 
     groups: tuple[Functionals, ...]
     b: tuple[Tensor, ...]
-    dA: tuple[Tensor, ...]
-    db: tuple[Tensor, ...]
+    A_theta: tuple[Tensor, ...]
+    b_theta: tuple[Tensor, ...]
     theta: Float[Tensor, " k"]
 
     @classmethod
@@ -60,13 +60,13 @@ class Linearization:
             (_sides(system, points, theta + h, C), _sides(system, points, theta - h, C))
             for h in steps
         ]
-        groups, dA, db = [], [], []
+        groups, A_theta, b_theta = [], [], []
         for i, local in enumerate(system.locals):
             T = local.T[list(points[i])]
             groups.append(Functionals(T, A[i], local.alphas))
-            dA.append(_stacked([p[0][i] - m[0][i] for p, m in ends], A[i]))
-            db.append(_stacked([p[1][i] - m[1][i] for p, m in ends], b[i]))
-        return cls(tuple(groups), tuple(b), tuple(dA), tuple(db), theta)
+            A_theta.append(_stacked([p[0][i] - m[0][i] for p, m in ends], A[i]))
+            b_theta.append(_stacked([p[1][i] - m[1][i] for p, m in ends], b[i]))
+        return cls(tuple(groups), tuple(b), tuple(A_theta), tuple(b_theta), theta)
 
     @classmethod
     def empty(cls) -> Linearization:
@@ -85,13 +85,15 @@ class Linearization:
         step = theta - self.theta.to(theta)
         groups = tuple(
             Functionals(
-                group.T, group.A + torch.einsum("k,knj->nj", step, dA), group.alphas
+                group.T,
+                group.A + torch.einsum("k,knj->nj", step, A_theta),
+                group.alphas,
             )
-            for group, dA in zip(self.groups, self.dA, strict=True)
+            for group, A_theta in zip(self.groups, self.A_theta, strict=True)
         )
         sides = [
-            b + torch.einsum("k,kn->n", step, db)
-            for b, db in zip(self.b, self.db, strict=True)
+            b + torch.einsum("k,kn->n", step, b_theta)
+            for b, b_theta in zip(self.b, self.b_theta, strict=True)
         ]
         return groups, torch.cat(sides) if sides else theta.new_zeros(0)
 

@@ -59,7 +59,9 @@ class Belief:
     def physics(self, d: int) -> Physics:
         """Kernel, noise and tolerance."""
         s, o, noise = self.psi[:d].exp(), self.psi[d].exp(), self.psi[d + 1].exp()
-        tau = self.psi[d + 2].exp() if self.kind == "bent" else self.psi.new_tensor(_TAU)
+        tau = (
+            self.psi[d + 2].exp() if self.kind == "bent" else self.psi.new_tensor(_TAU)
+        )
         return Physics(SmoothKernel(s, o), noise, tau)
 
     def theta(self, d: int) -> Float[Tensor, " k"]:

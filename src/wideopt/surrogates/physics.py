@@ -87,14 +87,13 @@ class Physics:
     def fit(
         self,
         X: Float[Tensor, "n d"],
-        Y: Float[Tensor, "n 1"],
+        Y: Float[Tensor, "n outputs"],
         warm: Json | None = None,
     ) -> Model:
         """A model with hyper-parameters of maximal evidence, climbed from `warm`."""
-        X, Y = _known(X, Y)
         known = [Belief.from_json(m) for m in (warm or {}).get("members", [])]
         points = (warm or {}).get("points", self.system.first_points)
-        beliefs = self._beliefs(X, Y, points, known)
+        beliefs = self._beliefs(_Case.of(X, Y, points), known)
         weights = _weights(beliefs)
         kept = [i for i, w in enumerate(weights) if w >= _PRUNED]
         total = sum(weights[i] for i in kept)
@@ -102,21 +101,19 @@ class Physics:
         hyper = {"members": members, "points": points}
         model = self.restore(X, Y, hyper)
         moved = model.moved_points()
-        return model if moved is None else self.restore(X, Y, {**hyper, "points": moved})
+        return (
+            model if moved is None else self.restore(X, Y, {**hyper, "points": moved})
+        )
 
     def restore(
-        self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n 1"], hyper: Json
+        self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n outputs"], hyper: Json
     ) -> PhysicsModel:
         """A model with known hyper-parameters."""
-        X, Y = _known(X, Y)
-        standardization = standardization_of(Y)
-        y = standardization.apply(Y)[0]
-        parts = []
-        for form in hyper["members"]:
-            belief = Belief.from_json(form)
-            parts.append(self._member(belief, X, y, standardization, hyper["points"]))
+        case = _Case.of(X, Y, hyper["points"])
+        beliefs = [Belief.from_json(form) for form in hyper["members"]]
+        parts = [self._member(belief, case) for belief in beliefs]
         weights = [form["weight"] for form in hyper["members"]]
-        return PhysicsModel(parts, weights, standardization, self, hyper)
+        return PhysicsModel(parts, weights, case.standardization, self, hyper)
 
     def hyper(self, model: Model) -> Json:
         """Beliefs, weights and points, exact through JSON."""
@@ -125,59 +122,41 @@ class Physics:
 
     def evidence_of(self, model: PhysicsModel, belief: Belief) -> Evidence:
         """The evidence that a belief of a model was fitted to."""
-        s, points = model.standardization, model.hyper["points"]
-        X, y = model.train_X, model.members[0].Y[0]
-        theta = belief.theta(X.shape[1])
+        y, s = model.members[0].Y[0], model.standardization
+        case = _Case(model.train_X, y, s, model.hyper["points"])
         C = None
         if not self.system.is_linear:
-            member = self._member(belief, X, y, s, points)
-            C = member.derivatives(self.system, points, self.scaled(s))
-        return self._evidence(belief.kind, X, y, s, points, theta, C)
+            C = self._derivatives(self._member(belief, case), case)
+        return self._evidence(belief.kind, case, belief.theta(case.d), C)
 
-    def _beliefs(
-        self,
-        X: Tensor,
-        Y: Tensor,
-        points: Sequence[Sequence[int]],
-        known: list[Belief],
-    ) -> list[Belief]:
+    def _beliefs(self, case: _Case, known: list[Belief]) -> list[Belief]:
         """Those known, fitted anew; else all, without the one that is beaten anyway."""
         steps = 15 if known else 40
         kinds: list[Kind] = [b.kind for b in known] or ["held"]
-        beliefs = [self._fitted(kind, X, Y, points, known, steps) for kind in kinds]
+        beliefs = [self._fitted(kind, case, known, steps) for kind in kinds]
         if known or not self.is_checked:
             return beliefs
-        beliefs.append(self._fitted("none", X, Y, points, [], steps))
+        beliefs.append(self._fitted("none", case, [], steps))
         if _weights(beliefs)[0] > _CLEAR:
             return beliefs
-        return [*beliefs, self._fitted("bent", X, Y, points, [], steps)]
+        return [*beliefs, self._fitted("bent", case, [], steps)]
 
     def _fitted(
-        self,
-        kind: Kind,
-        X: Tensor,
-        Y: Tensor,
-        points: Sequence[Sequence[int]],
-        known: list[Belief],
-        n_steps: int,
+        self, kind: Kind, case: _Case, known: list[Belief], n_steps: int
     ) -> Belief:
         """A belief; where the equations are not linear, in turns with linearizing."""
-        standardization = standardization_of(Y)
-        y = standardization.apply(Y)[0]
-        theta = self._first_theta(kind, known).to(X)
+        theta = self._first_theta(kind, known).to(case.X)
         C: list[Tensor] | None = None
         belief: Belief | None = None
         n_turns = 1 if self._is_closed or kind == "none" else 3
         for turn in range(n_turns):
             if not self.system.is_linear and kind != "none":
-                start = belief or self._plain(X, y, standardization)
-                C = self._member(start, X, y, standardization, points).derivatives(
-                    self.system, points, self.scaled(standardization)
-                )
-            evidence = self._evidence(kind, X, y, standardization, points, theta, C)
+                start = belief or self._plain(case)
+                C = self._derivatives(self._member(start, case), case)
+            evidence = self._evidence(kind, case, theta, C)
             warm = known if belief is None else [belief]
             belief = evidence.fitted(kind, warm, n_steps if turn == 0 else 15)
-            theta = belief.theta(X.shape[1])
+            theta = belief.theta(case.d)
         assert belief is not None  # there is at least one turn
         return belief
 
@@ -193,56 +172,40 @@ class Physics:
                 return belief.psi[-k:]
         return torch.full((k,), 0.5, dtype=torch.float64)
 
-    def _plain(self, X: Tensor, y: Tensor, standardization: Standardization) -> Belief:
+    def _plain(self, case: _Case) -> Belief:
         """A belief without equations, whose mean is where linearizing starts."""
-        points = [[] for _ in self.system.locals]
-        theta = torch.zeros(0, dtype=torch.float64)
-        evidence = self._evidence("none", X, y, standardization, points, theta, None)
+        evidence = self._evidence("none", case, case.X.new_zeros(0), None)
         return evidence.fitted("none", max_iterations=15)
 
     def _evidence(
-        self,
-        kind: str,
-        X: Tensor,
-        y: Tensor,
-        standardization: Standardization,
-        points: Sequence[Sequence[int]],
-        theta: Tensor,
-        C: list[Tensor] | None,
+        self, kind: Kind, case: _Case, theta: Tensor, C: list[Tensor] | None
     ) -> Evidence:
         if kind == "none":
             linearization = Linearization.empty()
         else:
-            linearization = Linearization.of(self.system, points, theta, C)
-        s = self.scaled(standardization)
-        return Evidence(linearization, X, y, float(s.shift[0]), float(s.scale[0]))
+            linearization = Linearization.of(self.system, case.points, theta, C)
+        s = self.scaled(case.standardization)
+        shift, scale = float(s.shift[0]), float(s.scale[0])
+        return Evidence(linearization, case.X, case.y, shift, scale)
 
-    def _member(
-        self,
-        belief: Belief,
-        X: Tensor,
-        y: Tensor,
-        standardization: Standardization,
-        points: Sequence[Sequence[int]],
-    ) -> Member:
+    def _derivatives(self, member: Member, case: _Case) -> list[Tensor]:
+        s = self.scaled(case.standardization)
+        return member.derivatives(self.system, case.points, s)
+
+    def _member(self, belief: Belief, case: _Case) -> Member:
         """The posterior of a belief; derivatives C are found by iteration."""
-        theta = belief.theta(X.shape[1])
-        is_linear = self.system.is_linear or belief.kind == "none"
+        theta = belief.theta(case.d)
 
         def at(C: list[Tensor] | None) -> Member:
-            kind = belief.kind
-            evidence = self._evidence(kind, X, y, standardization, points, theta, C)
-            return Member.of(belief, evidence)
+            return Member.of(belief, self._evidence(belief.kind, case, theta, C))
 
-        if is_linear:
+        if self.system.is_linear or belief.kind == "none":
             return at(None)
-        free = Belief("none", belief.psi[: X.shape[1] + 2], 0.0)
-        start = self._member(free, X, y, standardization, points)
-        s = self.scaled(standardization)
-        C = start.derivatives(self.system, points, s)
+        free = Belief("none", belief.psi[: case.d + 2], 0.0)
+        C = self._derivatives(self._member(free, case), case)
         for turn in range(_N_LINEARIZED):
             member = at(C)
-            new = member.derivatives(self.system, points, s)
+            new = self._derivatives(member, case)
             share = 1.0 if turn < _N_LINEARIZED // 2 else 0.5
             moved = [c + share * (n - c) for c, n in zip(C, new, strict=True)]
             gaps = zip(moved, C, strict=True)
@@ -253,14 +216,31 @@ class Physics:
         return member
 
 
-def _known(X: Tensor, Y: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows with a value."""
-    if Y.ndim != 2 or Y.shape[1] != 1:
-        raise InputError(
-            f"Y has the shape {tuple(Y.shape)}; equations are of one output, (n, 1)."
-        )
-    is_known = ~Y[:, 0].isnan()
-    return X[is_known], Y[is_known]
+@dataclass(frozen=True)
+class _Case:
+    """What a belief is fitted to: standardized values, and points of the equations."""
+
+    X: Float[Tensor, "n d"]
+    y: Float[Tensor, " n"]
+    standardization: Standardization
+    points: Sequence[Sequence[int]]
+
+    @classmethod
+    def of(cls, X: Tensor, Y: Tensor, points: Sequence[Sequence[int]]) -> _Case:
+        """The rows with a value."""
+        if Y.ndim != 2 or Y.shape[1] != 1:
+            raise InputError(
+                f"Y has the shape {tuple(Y.shape)}; equations are of one output, "
+                "(n, 1)."
+            )
+        is_known = ~Y[:, 0].isnan()
+        s = standardization_of(Y[is_known])
+        return cls(X[is_known], s.apply(Y[is_known])[0], s, points)
+
+    @property
+    def d(self) -> int:
+        """Number of inputs."""
+        return self.X.shape[1]
 
 
 def _weights(beliefs: Sequence[Belief]) -> list[float]:

@@ -123,9 +123,7 @@ class PhysicsModel(TangentModel):
         """The model with q more points, and targets given for all points."""
         s = standardization_of(Y)
         if not self.surrogate.system.is_linear:  # where to linearize may have moved
-            return self.surrogate.restore(
-                torch.cat([self.train_X, X]), Y, self.hyper
-            )
+            return self.surrogate.restore(torch.cat([self.train_X, X]), Y, self.hyper)
         y, sides = s.apply(Y)[0], self.surrogate.scaled(s)
         parts = [part.grown(X, y, sides) for part in self.parts]
         return PhysicsModel(parts, self.shares, s, self.surrogate, self.hyper)
@@ -143,7 +141,7 @@ class PhysicsModel(TangentModel):
 
     @property
     def likeliest(self) -> Member:
-        """The likeliest belief of those in which equations play a part, or the first."""
+        """The likeliest belief in which equations play a part, or the first."""
         pairs = zip(self.shares, self.parts, strict=True)
         used = [pair for pair in pairs if pair[1].belief.kind != "none"]
         return max(used, key=lambda pair: pair[0])[1] if used else self.parts[0]

@@ -50,16 +50,17 @@ BOUNDARIES: dict[int, tuple[Edge, Edge, Edge, Edge]] = {
     ),
     2: (
         lambda a: sin(a) * cos(2 * a) + a**2 * _root(3 * a) + exp(sin(a)),
-        lambda a: exp(sin(a)) * _root(3 * a)
-        + a**2 * cos(a) * sin(a) ** 2
-        + exp(cos(a)),
+        lambda a: (
+            exp(sin(a)) * _root(3 * a) + a**2 * cos(a) * sin(a) ** 2 + exp(cos(a))
+        ),
         lambda a: _root(2 * a) * sin(a) + a**3 * cos(2 * a) + exp(cos(a)),
         lambda a: sin(a) * cos(2 * a) + a**3 * _root(2 * a) + exp(sin(a)),
     ),
     3: (
         lambda a: (sin(a) + cos(2 * a)) * _root(3 * a) + a**2 + exp(sin(a)),
-        lambda a: (exp(sin(a)) + _root(3 * a)) * cos(a)
-        + (sin(a) ** 2 + a**2) * exp(cos(a)),
+        lambda a: (
+            (exp(sin(a)) + _root(3 * a)) * cos(a) + (sin(a) ** 2 + a**2) * exp(cos(a))
+        ),
         lambda a: (_root(2 * a) + sin(a)) * (cos(2 * a) + a**3) + exp(cos(a)),
         lambda a: (sin(a) + cos(2 * a)) * (_root(2 * a) + a**3) + exp(sin(a)),
     ),

@@ -49,9 +49,7 @@ def _make(name: str, is_smoke: bool) -> Task:
             name=base,
         )
         kind = problem.name.removesuffix(f"-{problem.dim}")
-        task = replace(
-            task, pde=lambda: with_pde(base)[1], pde_title=names()[kind]
-        )
+        task = replace(task, pde=lambda: with_pde(base)[1], pde_title=names()[kind])
     if base != name:
         task = replace(task, name=name, pde=_WRONG_PDES[base], pde_title="wrong")
     return replace(task, n_evals=8, n_init=5) if is_smoke else task
@@ -92,7 +90,7 @@ def _helmholtz() -> Any:
 
 
 def _spring() -> Any:
-    """f'' + 100 f = 0: another frequency than any of the beam's."""
+    """An oscillation, f'' + 100 f = 0, of another frequency than the beam's."""
     from wideopt.pde import PDE, partial
 
     return PDE(lambda u, x: partial(u, x, 0, 2) + 100.0 * u(x))
