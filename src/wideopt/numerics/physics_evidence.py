@@ -45,7 +45,7 @@ _MULTIPLES = (1.0, 4.0, 16.0)  # of the typical input scales, where climbs start
 _N_HEAT = 8  # steps of every start before the best goes on
 _N_HEAT_ROWS = 60  # values that take part in these
 _CAUTION = 10  # pseudo-observations that say the model is calibrated
-_N_MAX = 300  # values that take part; more are thinned out evenly
+_N_MAX = 150  # values that take part; more are thinned out evenly
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ class Physics:
 
     def _beliefs(self, case: _Case, known: list[Belief]) -> list[Belief]:
         """Those known, fitted anew; else all, without the one that is beaten anyway."""
-        steps = 15 if known else 40
+        steps = 15 if known else 25
         kinds: list[Kind] = [b.kind for b in known] or ["held"]
         beliefs = [self._fitted(kind, case, known, steps) for kind in kinds]
         if known or not self.is_checked:
