@@ -16,6 +16,7 @@ from tests.multiagent.sites import assert_same, coupled
 from wideopt.multiagent import Coordinator, Spec, minimize, run_rounds
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+dask = pytest.importorskip("dask")
 
 pytestmark = [
     # Dask's threads and sockets may outlive a test by a moment.
@@ -97,9 +98,14 @@ def test_killed_workers_go_on_as_if_nothing_had_happened(tmp_path):
 
     n_kills, n_rounds, rng = 20, 40, random.Random(1)
     calm = minimize(coupled(), n_rounds=n_rounds, seed=9)
-    # On a busy machine a worker takes a while to start.
+    # On a busy machine a worker takes a while to come back.
+    patience = {"distributed.deploy.lost-worker-timeout": "300s"}
     settings = {"processes": True, "death_timeout": 300}
-    with cluster(3, **settings) as local, distributed.Client(local) as client:
+    with (
+        dask.config.set(patience),
+        cluster(3, **settings) as local,
+        distributed.Client(local) as client,
+    ):
         workers = Workers(client)
         stop, killed = threading.Event(), []
 
