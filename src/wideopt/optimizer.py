@@ -141,12 +141,7 @@ class Optimizer:
     ) -> tuple[Config, State]:
         """The point of trial `number`, and the method's new state; nothing is kept.
 
-        For callers who keep trials and state themselves, and only tell what is done.
-
-        Args:
-            number: with the seed, what the random draws come from.
-            state: what the last call returned, or {}.
-            pending: the points under way.
+        For callers who keep the points under way, and the state, themselves.
         """
         points = [self.space.encode(self.space.values(x)) for x in pending]
         found, state = self._propose(1, number, state, points)

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from wideopt.data import Trial, check_outcome
-from wideopt.exceptions import InputError, StorageError, WideoptWarning
+from wideopt.exceptions import InputError, WideoptWarning
 from wideopt.optimizer import Optimizer
 from wideopt.result import Result
 from wideopt.run._copies import Copies
 from wideopt.run._evaluate import Outcome
 from wideopt.run._record import Record, Running
-from wideopt.space import Config, Space
+from wideopt.run._summary import check_same, summarized
+from wideopt.space import Config
 
 __all__ = ["Campaign", "Job"]
 
@@ -47,7 +48,7 @@ class Campaign:
     ) -> None:
         self.optimizer = optimizer
         self.n_evals: int = optimizer.n_evals or 1
-        self._sign = sign
+        self.sign = sign
         self._is_open = n_constraints is None  # number of constraints not known yet
         self._state: dict[str, Any] = {}
         self._n_asked = 0
@@ -58,35 +59,37 @@ class Campaign:
         self.record: Record
         self._copies: Copies
 
-    def start(self, storage: Any, name: str | None, *, is_seed_given: bool) -> None:
-        """Open the record; continue the run it holds, if any."""
-        self.record = Record.open(storage, name, sign=self._sign)
+    def start(
+        self,
+        storage: Any,
+        name: str | None,
+        *,
+        is_seed_given: bool = False,
+        is_by_hand: bool = False,
+    ) -> None:
+        """Open the record; continue the run it holds, if any.
+
+        By hand: somebody asks now and tells days later, and there is no budget.
+        """
+        self.record = Record.open(storage, name, sign=self.sign)
         header = self.record.header
         if header is None:
             self.record.write_header(self.optimizer)
         else:
             self._resume(header, is_seed_given)
         self._copies = Copies(self.record.storage, self.record.id)
-        self._copies.enter()
-        if self._copies.alive():  # not the same random numbers as another copy
-            seed = np.random.SeedSequence(
-                [self.optimizer.seed, int(self._copies.token, 16)]
-            )
-            self._rebuild(seed=int(seed.generate_state(1)[0]))
+        if is_by_hand:
+            self.n_evals, self._copies.token = sys.maxsize, BY_HAND
+        else:
+            self._join()
         self.sync()
 
-    def start_by_hand(self, storage: Any, name: str | None) -> None:
-        """Open the record for somebody who asks now and tells days later."""
-        self.record = Record.open(storage, name, sign=self._sign)
-        header = self.record.header
-        if header is None:
-            self.record.write_header(self.optimizer)
-        else:
-            self._resume(header, is_seed_given=False)
-        self.n_evals = sys.maxsize
-        self._copies = Copies(self.record.storage, self.record.id)
-        self._copies.token = BY_HAND
-        self.sync()
+    def _join(self) -> None:
+        self._copies.enter()
+        if self._copies.alive():  # not the same random numbers as another copy
+            entropy = [self.optimizer.seed, int(self._copies.token, 16)]
+            seed = np.random.SeedSequence(entropy).generate_state(1)[0]
+            self._rebuild(seed=int(seed))
 
     def open_jobs(self) -> list[Job]:
         """What was asked by hand and not told yet."""
@@ -105,15 +108,18 @@ class Campaign:
         space, state = self.optimizer.space, self._state
         return Job(config, self.record.asked(space, config, state, BY_HAND))
 
-    def numbered(self) -> list[tuple[int, Trial]]:
-        """Every finished trial with its number, in the user's sign."""
-        k = self.optimizer.n_constraints
-        found = self.record.numbered(self.optimizer.space, k)
-        return [(number, _turned(trial, self._sign)) for number, trial in found]
-
     def _resume(self, header: dict[str, Any], is_seed_given: bool) -> None:
-        self._check_same(header, is_seed_given)
         ours = self.optimizer
+        name = self.record.study.study_name
+        k = None if self._is_open else ours.n_constraints
+        check_same(header, name, ours.space, k)
+        if is_seed_given and header["seed"] != ours.seed:
+            warnings.warn(
+                f"Study {name!r} was begun with seed {header['seed']} and goes on with "
+                f"it; seed {ours.seed} is ignored.",
+                WideoptWarning,
+                stacklevel=5,
+            )
         wanted = {"method": ours.method, "options": ours.options}
         self._rebuild(**{**header, **wanted})
         if header != header | wanted:  # a change of mind: the data stay
@@ -125,28 +131,6 @@ class Campaign:
         ours = self.optimizer
         state = {**ours.state_dict(), **changes}
         self.optimizer = Optimizer.from_state_dict(state, ours.object_options)
-
-    def _check_same(self, header: dict[str, Any], is_seed_given: bool) -> None:
-        ours, name = self.optimizer, self.record.study.study_name
-        theirs = Space.from_json(header["space"])
-        if theirs != ours.space:
-            raise StorageError(
-                f"Study {name!r} in this storage holds another space, {theirs!r}; "
-                "use another study_name."
-            )
-        known = header["n_constraints"]
-        if not self._is_open and known != ours.n_constraints:
-            raise StorageError(
-                f"Study {name!r} in this storage has {known} constraint(s), but "
-                f"n_constraints is {ours.n_constraints}; use another study_name."
-            )
-        if is_seed_given and header["seed"] != ours.seed:
-            warnings.warn(
-                f"Study {name!r} was begun with seed {header['seed']} and goes on with "
-                f"it; seed {ours.seed} is ignored.",
-                WideoptWarning,
-                stacklevel=5,
-            )
 
     def end(self) -> None:
         """Leave: what is under way here was not cut off by an accident."""
@@ -277,7 +261,7 @@ class Campaign:
         if error is None:
             try:
                 y, c = self._checked(outcome)
-                self.optimizer.tell(config, self._sign * y, c, seconds=seconds)
+                self.optimizer.tell(config, self.sign * y, c, seconds=seconds)
             except InputError as wrong:
                 if not self.has_complete:
                     raise  # the very first value: the function itself is wrong
@@ -330,20 +314,4 @@ class Campaign:
     def result(self, message: str) -> Result:
         """The best so far, with what is worth knowing in its message."""
         best = self.optimizer.best_given(self._state)
-        result = replace(best, study=self.record.study)
-        failed = [trial for trial in result.history if trial.state == "failed"]
-        parts = [message, result.message]
-        if failed:
-            parts.append(f"{len(failed)} failed, the last with {failed[-1].error}")
-        result = replace(result, message="; ".join(part for part in parts if part))
-        return result if self._sign > 0 else _mirrored(result)
-
-
-def _mirrored(result: Result) -> Result:
-    history = [_turned(trial, -1) for trial in result.history]
-    fun = None if result.fun is None else -result.fun
-    return replace(result, fun=fun, history=history, is_maximized=True)
-
-
-def _turned(trial: Trial, sign: int) -> Trial:
-    return replace(trial, y=None if trial.y is None else sign * trial.y)
+        return summarized(best, self.record.study, message, self.sign)

@@ -20,6 +20,7 @@ from wideopt.result import Result
 from wideopt.run._campaign import Campaign, Job
 from wideopt.run._evaluate import Outcome
 from wideopt.run._record import Record
+from wideopt.run._summary import turned
 from wideopt.space import Config, Space
 
 __all__ = ["RESERVED", "Lab", "Plan", "new_seed", "url_of"]
@@ -107,11 +108,11 @@ class Lab:
             names = [f"c{i + 1}" for i in range(optimizer.n_constraints)]
         k = optimizer.n_constraints
         campaign = Campaign(optimizer, sign=sign, n_constraints=k)
-        campaign.start_by_hand(url, name)
+        campaign.start(url, name, is_by_hand=True)
         return cls(campaign, names)
 
     def suggest(self, n: int = 1) -> list[Job]:
-        """The next points to evaluate, which are then open; fewer if there are no more."""
+        """The next points to evaluate, which are then open; fewer at the end."""
         jobs: list[Job] = []
         while len(jobs) < n and not self._campaign.is_exhausted:
             job = self._campaign.next()
@@ -164,7 +165,8 @@ class Lab:
 
     def finished(self) -> list[tuple[int, Trial]]:
         """Every trial that was told, with its number, in the user's sign."""
-        return self._campaign.numbered()
+        found = self.record.numbered(self.space, len(self.constraints))
+        return [(number, turned(trial, self._campaign.sign)) for number, trial in found]
 
 
 def url_of(study: str) -> str:
