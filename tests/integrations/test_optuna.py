@@ -58,7 +58,16 @@ def test_finds_the_optimum(direction):
     assert sign * made.best_value < 0.02
 
 
-@pytest.mark.parametrize("method", wo.methods())
+IN_SHORT = ("auto", "neural-cbo", "turbo", "ucb1", "forest-ei", "random")
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(name, marks=() if name in IN_SHORT else pytest.mark.slow)
+        for name in wo.methods()
+    ],
+)
 def test_every_method(method):
     sampler = WideoptSampler(method, seed=0, options={"n_init": 4})
     made = optuna.create_study(sampler=sampler)

@@ -55,9 +55,9 @@ def test_random_crashes_on_a_small_problem():
 @pytest.mark.parametrize(
     ("method", "every"),
     [
-        ("gp-ei", 5),
         ("gp-ei", 3),
-        *(pytest.param("auto", n, marks=pytest.mark.slow) for n in (5, 3)),
+        pytest.param("gp-ei", 5, marks=pytest.mark.slow),
+        pytest.param("auto", 3, marks=pytest.mark.slow),
     ],
 )
 def test_outliers_anywhere(method, every):
@@ -97,16 +97,14 @@ def test_the_first_thirty_are_infeasible():
     def fun(x):
         return bowl(x), [0.85 - x[0], 0.85 - x[1]]
 
-    for seed in range(2):
-        optimizer = wo.Optimizer(BOX, method="gp-ei", n_constraints=2, seed=seed)
-        rng = np.random.default_rng(seed)
-        for x in rng.uniform(-1, 0.8, (30, 2)):
-            optimizer.tell(x, *fun(x))
-        assert not optimizer.best.feasible
-        for _ in range(6):
-            x = optimizer.ask()
-            optimizer.tell(x, *fun(x))
-        assert optimizer.best.feasible
+    optimizer = wo.Optimizer(BOX, method="gp-ei", n_constraints=2, seed=0)
+    for x in np.random.default_rng(0).uniform(-1, 0.8, (30, 2)):
+        optimizer.tell(x, *fun(x))
+    assert not optimizer.best.feasible
+    for _ in range(6):
+        x = optimizer.ask()
+        optimizer.tell(x, *fun(x))
+    assert optimizer.best.feasible
 
 
 def test_duplicated_tells_change_nothing():

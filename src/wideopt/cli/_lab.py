@@ -13,7 +13,7 @@ import typer
 from wideopt.exceptions import InputError
 
 if TYPE_CHECKING:
-    from wideopt.run._campaign import Job
+    from wideopt.run._evaluate import Job
     from wideopt.run.campaigns import Lab
 
 __all__ = ["add_commands"]

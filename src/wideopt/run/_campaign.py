@@ -10,7 +10,7 @@ import math
 import sys
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,24 +20,21 @@ from wideopt.exceptions import InputError, WideoptWarning
 from wideopt.optimizer import Optimizer
 from wideopt.result import Result
 from wideopt.run._copies import Copies
-from wideopt.run._evaluate import Outcome
+from wideopt.run._evaluate import Job, Outcome
 from wideopt.run._record import Record, Running
-from wideopt.run._summary import check_same, summarized
+from wideopt.run._summary import (
+    check_same,
+    summarized,
+    warn_of_failures,
+    warn_of_seed,
+)
 from wideopt.space import Config
 
-__all__ = ["Campaign", "Job"]
+__all__ = ["BY_HAND", "Campaign"]
 
 _MAX_CUTS = 2  # an evaluation cut off so often is what kills the process
 BY_HAND = "hand"  # the copy of trials that a person evaluates; it does not die
 _NEAR = 1e-3  # in the unit cube: two copies asked for the same at the same time
-
-
-@dataclass(frozen=True)
-class Job:
-    """A config to be evaluated, under the number of its trial."""
-
-    config: Config
-    number: int
 
 
 class Campaign:
@@ -114,12 +111,7 @@ class Campaign:
         k = None if self._is_open else ours.n_constraints
         check_same(header, name, ours.space, k)
         if is_seed_given and header["seed"] != ours.seed:
-            warnings.warn(
-                f"Study {name!r} was begun with seed {header['seed']} and goes on with "
-                f"it; seed {ours.seed} is ignored.",
-                WideoptWarning,
-                stacklevel=5,
-            )
+            warn_of_seed(name, header["seed"], ours.seed)
         wanted = {"method": ours.method, "options": ours.options}
         self._rebuild(**{**header, **wanted})
         if header != header | wanted:  # a change of mind: the data stay
@@ -282,7 +274,8 @@ class Campaign:
                 WideoptWarning,
                 stacklevel=2,
             )
-        self._warn_if_hopeless(history)
+        if len(history) == self.optimizer.n_init and not self.has_complete:
+            warn_of_failures(history)
 
     def _checked(self, outcome: Outcome) -> tuple[float, tuple[float, ...] | None]:
         y, c = outcome.split()
@@ -300,16 +293,6 @@ class Campaign:
     def has_complete(self) -> bool:
         """Whether any evaluation has succeeded."""
         return any(trial.state == "complete" for trial in self.optimizer.history)
-
-    def _warn_if_hopeless(self, history: list[Trial]) -> None:
-        n = self.optimizer.n_init
-        if len(history) == n and not self.has_complete:
-            warnings.warn(
-                f"The first {n} evaluations all failed, the last with: "
-                f"{history[-1].error}",
-                WideoptWarning,
-                stacklevel=2,
-            )
 
     def result(self, message: str) -> Result:
         """The best so far, with what is worth knowing in its message."""

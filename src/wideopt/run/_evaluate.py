@@ -9,7 +9,7 @@ from typing import Any
 
 from wideopt.space import Config
 
-__all__ = ["Maximized", "Outcome", "evaluate"]
+__all__ = ["Job", "Maximized", "Outcome", "evaluate"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,14 @@ class Maximized:
     def __call__(self, config: Config) -> Any:
         """The function's own value."""
         return self.fun(config)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A config to be evaluated, under the number of its trial."""
+
+    config: Config
+    number: int
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from wideopt.data import Trial, check_outcome
 from wideopt.exceptions import InputError, StorageError
 from wideopt.optimizer import Optimizer
 from wideopt.result import Result
-from wideopt.run._campaign import Campaign, Job
-from wideopt.run._evaluate import Outcome
+from wideopt.run._campaign import Campaign
+from wideopt.run._evaluate import Job, Outcome
 from wideopt.run._record import Record
 from wideopt.run._summary import turned
 from wideopt.space import Config, Space

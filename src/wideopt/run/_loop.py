@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from wideopt.exceptions import InputError
 from wideopt.optimizer import Optimizer
 from wideopt.result import Result
-from wideopt.run._campaign import Campaign, Job
-from wideopt.run._evaluate import Maximized, Outcome, evaluate
+from wideopt.run._campaign import Campaign
+from wideopt.run._evaluate import Job, Maximized, Outcome, evaluate
 from wideopt.run._executor import BrokenWorkersError, Workers, failure, is_accident
 from wideopt.run._open import storage_errors
 from wideopt.run._progress import Bar

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 from wideopt.data import Trial
-from wideopt.exceptions import StorageError
+from wideopt.exceptions import StorageError, WideoptWarning
 from wideopt.result import Result
 from wideopt.space import Space
 
-__all__ = ["check_same", "summarized", "turned"]
+__all__ = ["check_same", "summarized", "turned", "warn_of_failures", "warn_of_seed"]
 
 
 def check_same(
@@ -29,6 +30,26 @@ def check_same(
             f"Study {name!r} in this storage has {known} constraint(s), but "
             f"n_constraints is {n_constraints}; use another study_name."
         )
+
+
+def warn_of_seed(name: str, theirs: int, ours: int) -> None:
+    """Say that a study keeps the seed that it was begun with."""
+    warnings.warn(
+        f"Study {name!r} was begun with seed {theirs} and goes on with it; seed {ours} "
+        "is ignored.",
+        WideoptWarning,
+        stacklevel=6,
+    )
+
+
+def warn_of_failures(history: list[Trial]) -> None:
+    """Say that the whole initial design has failed."""
+    warnings.warn(
+        f"The first {len(history)} evaluations all failed, the last with: "
+        f"{history[-1].error}",
+        WideoptWarning,
+        stacklevel=3,
+    )
 
 
 def summarized(best: Result, study: Any, message: str, sign: int) -> Result:
