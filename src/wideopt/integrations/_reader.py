@@ -181,9 +181,9 @@ def _proposed(trial: FrozenTrial) -> dict[str, Any]:
 def _objective(trial: FrozenTrial) -> float | None:
     """The value; of a pruned trial the last one reported; None if there is none."""
     if trial.state == TrialState.COMPLETE and trial.values:
-        return trial.values[0]
+        return float(trial.values[0])
     if trial.state == TrialState.PRUNED and trial.intermediate_values:
-        return trial.intermediate_values[max(trial.intermediate_values)]
+        return float(trial.intermediate_values[max(trial.intermediate_values)])
     return None
 
 

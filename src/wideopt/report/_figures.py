@@ -39,7 +39,8 @@ def _figure(x: str, y: str, **more: Any) -> go.Figure:
     return figure
 
 
-def _dots(x: Any, y: Any, name: str, color: str, symbol: str = "circle") -> go.Scatter:
+def _dots(pairs: Any, name: str, color: str, symbol: str = "circle") -> go.Scatter:
+    x, y = zip(*pairs, strict=True)
     marker = {"color": color, "symbol": symbol, "size": 7}
     return go.Scatter(x=list(x), y=list(y), name=name, mode="markers", marker=marker)
 
@@ -51,16 +52,16 @@ def progress(snapshot: Snapshot) -> go.Figure:
     good = [(i, t.y) for i, t in numbered if t.is_feasible]
     bad = [(i, t.y) for i, t in numbered if t.state == "complete" and not t.is_feasible]
     if good:
-        figure.add_trace(_dots(*zip(*good, strict=True), "feasible", _BLUE))
+        figure.add_trace(_dots(good, "feasible", _BLUE))
         accumulate = np.minimum if snapshot.sign > 0 else np.maximum
-        steps = accumulate.accumulate([y for _, y in good])
+        steps = accumulate.accumulate(np.array([y for _, y in good], dtype=float))
         x = [*(i for i, _ in good), len(numbered)]
         line = {"color": _BLUE, "shape": "hv"}
         figure.add_trace(
             go.Scatter(x=x, y=[*steps, steps[-1]], name="best so far", line=line)
         )
     if bad:
-        figure.add_trace(_dots(*zip(*bad, strict=True), "infeasible", _ORANGE, "x"))
+        figure.add_trace(_dots(bad, "infeasible", _ORANGE, "x"))
     ys = [y for _, y in good + bad if y is not None]
     if ys and min(ys) > 0 and max(ys) / min(ys) > 1e3:
         figure.update_yaxes(type="log")
@@ -175,7 +176,8 @@ def calibration(found: Calibration) -> go.Figure:
         "arrayminus": list(found.mean - found.low),
         "color": "rgba(0, 114, 178, 0.3)",
     }
-    dots = _dots(found.observed, found.mean, "mean and 95% interval", _BLUE)
+    pairs = zip(found.observed, found.mean, strict=True)
+    dots = _dots(pairs, "mean and 95% interval", _BLUE)
     dots.error_y = error
     figure.add_trace(dots)
     ends = [float(found.observed.min()), float(found.observed.max())]
@@ -210,5 +212,5 @@ def seconds(snapshot: Snapshot) -> go.Figure | None:
         ("suggestion", asks, _BLUE),
     ):
         if pairs:
-            figure.add_trace(_dots(*zip(*pairs, strict=True), name, color))
+            figure.add_trace(_dots(pairs, name, color))
     return figure

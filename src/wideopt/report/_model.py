@@ -109,7 +109,8 @@ class Surrogate:
         slope = (y_q[1] - y_q[0]) / max(q[1] - q[0], 1e-12)
         y = np.interp(z, zs, ys)
         y = np.where(z < zs[0], ys[0] + slope * (z - zs[0]), y)
-        return np.where(z > zs[-1], ys[-1] + slope * (z - zs[-1]), y)
+        above: Array = np.where(z > zs[-1], ys[-1] + slope * (z - zs[-1]), y)
+        return above
 
     def _band(self, mean: Array, sd: Array) -> tuple[Array, Array]:
         ends = self._user(mean - 1.96 * sd), self._user(mean + 1.96 * sd)

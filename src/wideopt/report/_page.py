@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -181,7 +182,7 @@ def _failures(snapshot: Snapshot) -> str:
     )
 
 
-def _table(rows: list[tuple[str, ...]], header: tuple[str, ...] = ()) -> str:
+def _table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...] = ()) -> str:
     head = "".join(f"<th>{escape(text)}</th>" for text in header)
     lines = [
         "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>"

@@ -182,15 +182,10 @@ def stored(url: str, name: str | None) -> tuple[Optimizer, int]:
         raise StorageError(
             f"Study {record.study.study_name!r} in {url!r} was not made by wideopt."
         )
-    state = {
-        "n_evals": None,
-        "n_asked": 0,
-        "method_state": {},
-        "trials": [],
-        "told": [],
-    }
+    empty: dict[str, Any] = {"method_state": {}, "trials": [], "told": []}
+    state = {**header, **empty, "n_evals": None, "n_asked": 0}
     try:
-        optimizer = Optimizer.from_state_dict({**header, **state})
+        optimizer = Optimizer.from_state_dict(state)
     except InputError as error:  # a model of the user's own is not in the storage
         raise InputError(
             f"Method {header['method']} cannot go on from the storage alone: {error}"
