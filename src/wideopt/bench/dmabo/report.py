@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 Runs = Mapping[str, Sequence[Record]]
 
 _N_DRAWS = 2000
+_N_FEW = 5  # instances, of which fewer have no statistics
 _TITLES = {
     "gp": "Sampled from Gaussian processes (figure 1)",
     "power": "Power allocation (figure 2)",
@@ -104,6 +105,8 @@ def _growth_text(curves: Array) -> str:
     value, low, high = exponent(curves)
     if np.isnan(value):
         return "none, the mean is not above 0"
+    if len(curves) < _N_FEW:
+        return f"{value:.2f}"
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
@@ -112,8 +115,8 @@ def _slowing(curves: Array) -> str:
     half = curves.shape[1] // 2 - 1
     early, late = curves[:, half], curves[:, -1] - curves[:, half]
     n_less, n_more = int((late < early).sum()), int((late > early).sum())
-    if n_less + n_more == 0:
-        return "0 of 0"
+    if n_less + n_more < _N_FEW:
+        return f"{n_less} of {n_less + n_more}"
     p = binomtest(n_less, n_less + n_more, alternative="greater").pvalue
     return f"{n_less} of {n_less + n_more} (p = {p:.2g})"
 
