@@ -1,7 +1,7 @@
 """pinn-bo: time of a suggestion, fields with the points it chose, and residual maps.
 
     python benchmarks/pinn_bo.py time [--points 100] [--n 200]
-    python benchmarks/pinn_bo.py pictures [--output docs/images] [--evals 20]
+    python benchmarks/pinn_bo.py pictures [--output docs/images] [--evals 12]
 
 `time` prints CPU seconds of one suggestion in 2-D, when hyper-parameters are learned
 from scratch, when they are learned from the last ones, and when they are kept.
@@ -110,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("what", choices=["time", "pictures"])
     parser.add_argument("--points", type=int, default=100)
     parser.add_argument("--n", type=int, default=200)
-    parser.add_argument("--evals", type=int, default=20)
+    parser.add_argument("--evals", type=int, default=12)
     parser.add_argument("--output", type=Path, default=Path("out"))
     args = parser.parse_args(argv)
     torch.set_num_threads(1)

@@ -223,7 +223,8 @@ class PinnBO:
 
     def _within(self) -> NeuralCBO:
         """The rule for constraints; without any, expected improvement."""
-        return NeuralCBO(**self._counts)
+        n, n_restarts = self._counts.values()
+        return NeuralCBO(n_candidates=n, n_restarts=n_restarts)
 
     def _without(
         self, data: Dataset, n: int, state: State, generator: torch.Generator

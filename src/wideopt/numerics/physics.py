@@ -214,7 +214,7 @@ def conditional_nll(
     r, n = len(rhs), len(y)
     L = posterior.factor.L
     t = (posterior.targets / posterior.sigma).unsqueeze(1)
-    z = torch.linalg.solve_triangular(L, t, upper=False)[r:]
+    z: Tensor = torch.linalg.solve_triangular(L, t, upper=False)[r:]
     logdet = L.diagonal()[r:].log().sum() + 0.5 * n * physics.noise.log()
     return 0.5 * z.square().sum() + logdet + 0.5 * n * math.log(2 * math.pi)
 

@@ -116,7 +116,9 @@ class Local:
             return self._value(c, t, given)
 
         def both(c: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-            return torch.func.jacfwd(lambda e: (value(e, t),) * 2, has_aux=True)(c)
+            slopes = torch.func.jacfwd(lambda e: (value(e, t),) * 2, has_aux=True)
+            A_one, F_one = slopes(c)
+            return A_one, F_one
 
         A, F = torch.func.vmap(both)(C, self.T)
         X = self.units(self.T)
@@ -175,7 +177,8 @@ def _polynomial(
                     term = term * (steps[i] ** k if k > 1 else steps[i])
             total = total + term
         # a constant would not be a jet, and have no derivatives
-        return total + 0.0 * delta.sum()
+        value: Tensor = total + 0.0 * delta.sum()
+        return value
 
     return u
 

@@ -14,6 +14,7 @@ coordinate a along the edge.
 
 from __future__ import annotations
 
+import importlib
 import math
 import warnings
 from collections.abc import Callable
@@ -102,8 +103,12 @@ class Field:
         order = np.argsort(self.T, axis=None)[::-1][:5]
         starts = self.nodes[np.array(np.unravel_index(order, self.T.shape)).T]
         box = [(self.low, self.high)] * 2
-        ends = [minimize(lambda x: -float(self(x)), x, bounds=box) for x in starts]
-        best = min([*ends], key=lambda end: float(end.fun))
+
+        def cold(x: Array) -> float:
+            return -float(self(x))
+
+        ends = [minimize(cold, x, bounds=box) for x in starts]
+        best = min(ends, key=lambda end: float(end.fun))
         node = starts[0]
         if float(self(node)) >= -float(best.fun):
             return node, float(self(node))
@@ -115,7 +120,7 @@ def solved(edges: tuple[Edge, Edge, Edge, Edge], n_cells: int = N_CELLS) -> Fiel
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of numba, on import
-            import pde as py_pde
+            py_pde: Any = importlib.import_module("pde")
     except ImportError:
         raise WideoptError(
             'The fields of the suite pinn-bo need py-pde: pip install "wideopt[bench]".'
