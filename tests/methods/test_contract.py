@@ -24,11 +24,6 @@ from wideopt.methods import catalog
 
 METHODS = list(wo.methods())
 
-# The PDE of `contract_problems` is wrong, and says so where there are enough data.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The data contradict the PDE:wideopt.WideoptWarning"
-)
-
 
 def _marked(names):
     """Of methods that share a class the first; the others are slow, `auto` too."""
