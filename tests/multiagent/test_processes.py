@@ -74,21 +74,25 @@ def killed_run(n_kills, n_rounds, folder, seed):
             workers.append(self)
 
     def killer():
+        last = None
         while counts["kills"] < n_kills and not stop.is_set():
-            time.sleep(rng.uniform(0.02, 0.25))
-            worker = rng.choice(workers) if workers else None
+            time.sleep(rng.uniform(0.1, 0.35))
+            # Not the same one again at once: three deaths in one evaluation fail it.
+            others = [worker for worker in workers if worker is not last]
+            worker = rng.choice(others) if others else None
             if worker is None or worker.pid is None:
                 continue
             if worker.pid != worker.__dict__.get("killed"):  # a new process each time
                 worker.killed = worker.pid
                 os.kill(worker.pid, signal.SIGKILL)
                 counts["kills"] += 1
+                last = worker
 
     original, processes.Worker = processes.Worker, Watched
     thread = threading.Thread(target=killer)
     thread.start()
     try:
-        agents = coupled(pause=0.03)
+        agents = coupled(pause=0.1)
         result = minimize(
             agents, n_rounds=n_rounds, seed=9, executor=Processes(3), storage=folder
         )
