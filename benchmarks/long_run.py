@@ -6,7 +6,7 @@ Every method is asked and told on Hartmann-6. With `--every K` only each K-th po
 asked for, and the others are Sobol points that are told: for methods whose asks would
 take hours. Printed: the median CPU seconds of an ask about n = 500 and about the end,
 their ratio, and what the resident memory grew by from n = 500 to the end beyond the
-data, which is the length of the optimizer's state as JSON. Targets of issue 9 are a
+data, which is the length of the optimizer's state as JSON. What we aim at is a
 ratio below 4 for the neural methods, and growth below 50 MB.
 """
 
