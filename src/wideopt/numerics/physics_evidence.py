@@ -37,7 +37,6 @@ _TAU = 1e-4
 _BENT = (1e-2, 0.2, 10.0)  # least, median and largest τ
 _BENT_SPREAD = 1.5
 _INPUT, _INPUT_SPREAD, _SHARED_SPREAD = 3.0, 0.5, 1.5
-_RESOLVED = 0.7  # largest input scale, over the inverse distance of points
 _OUTPUT_SPREAD = 1.0
 _NOISE, _NOISE_SPREAD = 1e-4, 2.5
 _NOISE_BOUNDS = (1e-8, 2.0)
@@ -165,15 +164,6 @@ class Evidence:
             starts.append(start)
         return starts
 
-    def _resolved(self) -> float:
-        """The largest input scale that the points of the equations resolve.
-
-        A rougher function can obey them at all points and not between.
-        """
-        n = max(group.n for group in self.linearization.groups)
-        least = 2.0 * _INPUT / math.sqrt(self.d)
-        return max(_RESOLVED * float(n) ** (1.0 / self.d), least)
-
     def _prior(self, kind: Kind) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
         """Center and precision of ψ, and bounds."""
         d = self.d
@@ -193,8 +183,6 @@ class Evidence:
         reach[:k] = _REACH * C.diagonal().sqrt()
         low, high = middle - reach, middle + reach
         low[d + 1], high[d + 1] = (math.log(end) for end in _NOISE_BOUNDS)
-        if kind != "none" and self.linearization.n:
-            high[:d] = high[:d].clamp_max(math.log(self._resolved()))
         if kind == "bent":
             low[d + 2], high[d + 2] = math.log(_BENT[0]), math.log(_BENT[2])
         to = self.X
