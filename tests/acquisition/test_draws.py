@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from wideopt.acquisition.draws import PenalizedDraw
-from wideopt.surrogates import GaussianProcess
+from wideopt.surrogates import GaussianProcess, Tangent
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +40,22 @@ def test_the_maximizer_is_feasible_or_least_infeasible(model):
     assert float(X[feasible(X).argmax()]) == 0.5
     never = PenalizedDraw(model, objective, [lambda x: 1 + x[..., 0]], 1e3)
     assert float(X[never(X).argmax()]) == 0.0
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        GaussianProcess(),
+        Tangent(activation="erf"),
+        Tangent(activation="erf", width=4, noise=1e-2),  # primal
+        Tangent(activation="tanh", width=40, noise=1e-2, mean="trained"),
+    ],
+)
+def test_nu_is_the_factor_of_the_deviation_from_the_mean(recipe):
+    X = torch.linspace(0, 1, 40, dtype=torch.float64)[:, None]
+    model = recipe.fit(X, (6 * X).sin())
+    A = torch.rand(9, 1, dtype=torch.float64)
+    with torch.no_grad():
+        mean = model.posterior(A[:, None, :]).mean[:, 0, 0]
+        one, part = (PenalizedDraw.of(model, 3, nu).objective(A) for nu in (1.0, 0.3))
+    assert torch.allclose(part - mean, 0.3 * (one - mean), atol=1e-6)

@@ -25,6 +25,7 @@ def infeasible():
     return runpy.run_path(str(FOLDER / "infeasible.py"))
 
 
+@pytest.mark.slow
 def test_ratios_are_measured_once_and_printed(ask_time, tmp_path, capsys):
     size = ["--n", "8", "--k", "2", "1", "--asks", "1", "--methods", "random"]
     call = [*size, "--results", str(tmp_path)]
@@ -67,6 +68,7 @@ def test_the_disks_do_not_meet(infeasible):
     assert not (C <= 0).all(axis=1).any()
 
 
+@pytest.mark.slow
 def test_infeasibility_is_recognized_and_resumed(infeasible, tmp_path, capsys):
     quick = "neural-cbo[activation=erf,n_candidates=64,n_restarts=1]"
     call = ["--methods", quick, "random", "--seeds", "1", "--n-evals", "26"]

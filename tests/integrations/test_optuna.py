@@ -118,6 +118,7 @@ def test_a_point_is_pending_before_its_parameters_are_suggested(sqlite):
     assert set(frozen.system_attrs["wideopt:params"]) == {"a", "b"}
 
 
+@pytest.mark.slow
 def test_failed_trials_are_kept_away_from():
     def f(trial):
         y = bowl(trial)
@@ -165,6 +166,7 @@ def test_constraints_go_by_name_not_by_order():
     assert best.value < 0.09 + 0.3
 
 
+@pytest.mark.slow
 def test_missing_constraints_are_not_measured():
     def f(trial):
         y = bowl(trial)

@@ -40,7 +40,12 @@ def method(request):
     return request.param
 
 
-@pytest.fixture(params=METHODS)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.slow if name == "auto" else ())
+        for name in METHODS
+    ]
+)
 def every_method(request):
     return request.param
 

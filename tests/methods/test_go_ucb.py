@@ -189,6 +189,7 @@ def test_a_constraint_with_a_law_of_its_own():
     assert best * 0.99 < result.fun <= best
 
 
+@pytest.mark.slow
 def test_constraints_by_networks():
     problem = wo.problems.get("branin-disk")
 

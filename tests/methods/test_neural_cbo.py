@@ -101,7 +101,7 @@ def test_a_message_goes_when_a_feasible_point_is_known():
     assert "message" not in state
 
 
-@pytest.mark.parametrize("factor", [1e-3, 1e6])
+@pytest.mark.parametrize("factor", [1e-3, pytest.param(1e6, marks=pytest.mark.slow)])
 def test_scales_of_constraints_do_not_matter(factor):
     def fun(x):
         c = [1.5 - x[0] - 2 * x[1], x[0] ** 2 + x[1] ** 2 - 1.5]
@@ -122,6 +122,7 @@ def test_a_missing_constraint_value_is_no_obstacle():
     assert result.fun < 0.8
 
 
+@pytest.mark.slow
 def test_beats_random_by_far_on_simionescu():
     problem = wo.problems.get("simionescu")
     gaps = [

@@ -111,7 +111,8 @@ def test_every_method_suggests_rows_only(method, space):
     opt = optimizer(method, problem)
     assert all(is_row(x) for x in walk(opt, problem, 5))
     batch = opt.ask(2)
-    copy = wo.Optimizer.from_state_dict(json.loads(json.dumps(opt.state_dict())))
+    state = json.loads(json.dumps(opt.state_dict()))
+    copy = wo.Optimizer.from_state_dict(state, opt.object_options)
     assert np.array_equal(copy.ask(), opt.ask())
     if not getattr(create(method), "is_bandit", False):
         told = [t.x for t in opt.history]

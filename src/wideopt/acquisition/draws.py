@@ -47,10 +47,7 @@ class PenalizedDraw(AcquisitionFunction):
         outputs = outputs_of(model)
         with manual_seed(seed):
             generator = torch.Generator().manual_seed(seed)
-            draws = [_path(output, generator) for output in outputs]
-        if nu != 1.0:
-            pairs = zip(outputs, draws, strict=True)
-            draws = [_scaled(output, draw, nu) for output, draw in pairs]
+            draws = [_path(output, generator, nu) for output in outputs]
         return cls(model, draws[0], draws[1:], _PENALTY)
 
     def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
@@ -78,9 +75,9 @@ def drawn_values(
     return value
 
 
-def _path(model: Model, generator: torch.Generator) -> Draw:
+def _path(model: Model, generator: torch.Generator, nu: float) -> Draw:
     if isinstance(model, TangentModel):
-        sample = model.draw(generator)
+        sample = model.draw(generator, nu=nu)
         return lambda X: sample(X.reshape(-1, X.shape[-1]))[0].reshape(X.shape[:-1])
     paths = draw_matheron_paths(model, sample_shape=torch.Size([1]))
 
@@ -88,7 +85,7 @@ def _path(model: Model, generator: torch.Generator) -> Draw:
         values: Tensor = paths(X.reshape(-1, X.shape[-1]))
         return values.reshape(X.shape[:-1])
 
-    return draw
+    return draw if nu == 1.0 else _scaled(model, draw, nu)
 
 
 def _scaled(model: Model, draw: Draw, nu: float) -> Draw:

@@ -32,7 +32,7 @@ from wideopt.methods.go_ucb_fit import BallCache, Oracle, Output, grown
 from wideopt.methods.laws import check_law, network, user_law
 from wideopt.methods.least_squares import estimated
 from wideopt.methods.parameters import Parameters
-from wideopt.search.candidates import merits
+from wideopt.search.candidates import distinct, merits
 from wideopt.search.joint import ascend, maximize_jointly
 from wideopt.search.maximize import Search, maximize
 from wideopt.search.trust_region import Region, Rules, box, unbounded_categories
@@ -142,7 +142,10 @@ class GoUCB:
                 return ascend(now, data, generator)
             if self.is_fast:
                 return maximize(FirstOrderBound(now), data, generator, search)
-            return maximize_jointly(now, data, generator, search)
+            point = maximize_jointly(now, data, generator, search)[None, :]
+            # a region in a discrete space may hold nothing that is new
+            known = torch.cat([data.X, data.X_pending])
+            return distinct(data.space, point, known, generator)[0]
 
         return one_by_one(data, n, choose), state
 

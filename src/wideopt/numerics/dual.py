@@ -146,10 +146,13 @@ class DualPosterior(Posterior):
         fit = (self.Y * self.alpha).sum(-1)
         return -0.5 * (fit + self.logdet + self.n * math.log(2 * math.pi))
 
-    def draw(self, generator: torch.Generator, n_draws: int = 1) -> Draw:
-        """Draw joint posterior functions by Matheron's rule.
+    def draw(
+        self, generator: torch.Generator, n_draws: int = 1, nu: float = 1.0
+    ) -> Draw:
+        """Draw joint posterior functions, of ν times their deviation from the mean.
 
-        f = f0 + k(., X)(K + λI)⁻¹(y - f0(X) - ε), f0 a prior draw, ε ~ N(0, λ).
+        Matheron's rule: f = f0 + k(., X)(K + λI)⁻¹(y - f0(X) - ε), with f0 ν times a
+        prior draw and ε ~ N(0, ν²λ).
         """
         shape = (n_draws, *self.batch)
         eps = torch.randn(
@@ -158,9 +161,9 @@ class DualPosterior(Posterior):
             dtype=torch.float64,
             device=generator.device,
         )
-        target = self.Y - self.factor.nugget.sqrt().unsqueeze(-1) * eps
+        target = self.Y - nu * self.factor.nugget.sqrt().unsqueeze(-1) * eps
         return self.kernel.posterior_draw(
-            generator, shape, self.X, lambda f0: self.factor.solve(target - f0)
+            generator, shape, self.X, lambda f0: self.factor.solve(target - f0), nu
         )
 
 

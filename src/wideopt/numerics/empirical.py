@@ -250,10 +250,11 @@ class TangentKernel(Kernel[TangentSide]):
         shape: tuple[int, ...],
         X: Float[Tensor, "... n d"],
         solve: Callable[[Float[Tensor, "s ... n"]], Float[Tensor, "s ... n"]],
+        nu: float = 1.0,
     ) -> TangentDraw:
         """Draw by Matheron's rule; the correction is a shift of the weights, Gᵀv."""
         side = self.represent(X)
-        prior = self.prior_draw(generator, shape)
+        prior = TangentDraw(self, nu * self.prior_draw(generator, shape).w)
         return TangentDraw(self, prior.w + self.vjp_from(side, solve(prior.at(side))))
 
 

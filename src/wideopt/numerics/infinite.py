@@ -137,6 +137,7 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         shape: tuple[int, ...],
         X: Float[Tensor, "... n d"],
         solve: Callable[[Float[Tensor, "s ... n"]], Float[Tensor, "s ... n"]],
+        nu: float = 1.0,
     ) -> InfiniteDraw:
         """Draw with a finite network's prior draw and this kernel's correction.
 
@@ -144,6 +145,7 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         covariance inherits the O(1/√draw_width) error of the prior draw.
         """
         prior = self._stand_in(generator).prior_draw(generator, shape)
+        prior = replace(prior, w=nu * prior.w)
         return InfiniteDraw(self, prior, self.represent(X), solve(prior(X)))
 
     def _stand_in(self, generator: torch.Generator) -> TangentKernel:

@@ -82,11 +82,12 @@ class Kernel(ABC, Generic[SideT]):
         shape: tuple[int, ...],
         X: Float[Tensor, "... n d"],
         solve: Callable[[Float[Tensor, "s ... n"]], Float[Tensor, "s ... n"]],
+        nu: float = 1.0,
     ) -> Draw:
         """Return f = f0 + k(., X) solve(f0(X)) with f0 a prior draw (Matheron's rule).
 
         `shape` is (s, *b): s functions for every output. `solve` is linear and
-        shifts: v = (K + λI)⁻¹(y - f0(X) - ε).
+        shifts: v = (K + λI)⁻¹(y - f0(X) - ε). f0 is ν times a draw.
         """
 
     @abstractmethod

@@ -186,13 +186,15 @@ class PhysicsPosterior(Posterior):
         """I(f; Y; U): what values and equations both tell."""
         return self.information_gain - self.conditional_gain
 
-    def draw(self, generator: torch.Generator, n_draws: int = 1) -> SmoothDraw:
-        """Draw joint posterior functions by Matheron's rule."""
+    def draw(
+        self, generator: torch.Generator, n_draws: int = 1, nu: float = 1.0
+    ) -> SmoothDraw:
+        """Draw joint posterior functions, of ν times their deviation from the mean."""
         features = SineFeatures.drawn(self.kernel, _DRAW_WIDTH, generator)
         kwargs = {"generator": generator, "dtype": torch.float64}
         w = torch.randn(n_draws, _DRAW_WIDTH + 1, **kwargs)  # type: ignore[call-overload]
         eps = torch.randn(n_draws, self.rank, **kwargs)  # type: ignore[call-overload]
-        w, eps = w.to(self.sigma), eps.to(self.sigma)
+        w, eps = nu * w.to(self.sigma), nu * eps.to(self.sigma)
         f0 = w @ rows_of_all(features, self.groups).mT
         v = self.factor.solve((self.targets - f0) / self.sigma - eps) / self.sigma
         return SmoothDraw(features, w, self.groups, v)

@@ -144,14 +144,16 @@ class PrimalPosterior(Posterior):
         fit = r.square().sum(-1) / noise + self.w.square().sum(-1)
         return -0.5 * (fit + self.logdet + self.n * math.log(2 * math.pi))
 
-    def draw(self, generator: torch.Generator, n_draws: int = 1) -> TangentDraw:
-        """Draw joint posterior functions: weights w + √λ R⁻¹z, z ~ N(0, I)."""
+    def draw(
+        self, generator: torch.Generator, n_draws: int = 1, nu: float = 1.0
+    ) -> TangentDraw:
+        """Draw joint posterior functions: weights w + ν√λ R⁻¹z, z ~ N(0, I)."""
         shape = (n_draws, *self.batch, self.kernel.n_features)
         z = torch.randn(
             shape, generator=generator, dtype=torch.float64, device=generator.device
         )
         spread = self.factor.noise.sqrt().unsqueeze(-1) * self.factor.back_solve(z)
-        return TangentDraw(self.kernel, self.w + spread)
+        return TangentDraw(self.kernel, self.w + nu * spread)
 
 
 def _chunks(kernel: TangentKernel, side: TangentSide) -> Iterator[Tensor]:

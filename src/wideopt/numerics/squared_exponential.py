@@ -77,7 +77,7 @@ class SquaredExponentialKernel(Kernel[_Scaled]):
 
     def prior_draw(
         self, generator: torch.Generator, shape: tuple[int, ...] = (1,)
-    ) -> Draw:
+    ) -> _Waves:
         """Draw functions of the prior; right up to O(1/√1024)."""
         d, kwargs = self.scales.d, {"generator": generator, "dtype": torch.float64}
         omega = torch.randn(_N_WAVES, d, **kwargs)  # type: ignore[call-overload]
@@ -92,9 +92,11 @@ class SquaredExponentialKernel(Kernel[_Scaled]):
         shape: tuple[int, ...],
         X: Float[Tensor, "... n d"],
         solve: Callable[[Float[Tensor, "s ... n"]], Float[Tensor, "s ... n"]],
+        nu: float = 1.0,
     ) -> Draw:
         """Draw f0 + k(., X) solve(f0(X)): conditioning is exact."""
         prior = self.prior_draw(generator, shape)
+        prior = replace(prior, w=nu * prior.w)
         return _Conditioned(self, prior, self.represent(X), solve(prior(X)))
 
 

@@ -145,10 +145,12 @@ class TrainedPosterior(Posterior):
         )
         return replace(self, base=self.base.selected(outputs), network=network)
 
-    def draw(self, generator: torch.Generator, n_draws: int = 1) -> TrainedDraw:
-        """Draw h_t plus a joint draw of the covariance's zero-mean process."""
+    def draw(
+        self, generator: torch.Generator, n_draws: int = 1, nu: float = 1.0
+    ) -> TrainedDraw:
+        """Draw h_t plus ν times a joint draw of the covariance's zero-mean process."""
         centered = self.base.with_targets(torch.zeros_like(self.base.Y))
-        return TrainedDraw(self.network, centered.draw(generator, n_draws))
+        return TrainedDraw(self.network, centered.draw(generator, n_draws, nu))
 
 
 @dataclass(frozen=True)

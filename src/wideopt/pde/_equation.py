@@ -81,7 +81,7 @@ class PDE:
     rhs: float | Callable[[Tensor], Any] = 0.0
     n_points: int = 200
     points: Any = field(default=None, repr=False)
-    unknowns: Mapping[str, Unknown] = field(default_factory=dict)
+    unknowns: Any = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not callable(self.operator):

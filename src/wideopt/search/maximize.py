@@ -51,7 +51,8 @@ class Search:
     ) -> Float[Tensor, "n d"]:
         """Legal points to begin with, those of the box if there is one."""
         X = candidates(data, self.n_global, self.n_local, generator)
-        if self.box is None:
+        is_all = data.space.n_configs <= self.n_global + self.n_local
+        if self.box is None or is_all:
             return X
         return snapped(data.space, moved_into(self.box, X, self.n_global))
 

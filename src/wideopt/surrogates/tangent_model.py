@@ -154,9 +154,14 @@ class TangentModel(MomentModel):
         members = [m.conditioned(X.unsqueeze(-3), targets) for m in self.members]
         return self._with(members, batch=batch)
 
-    def draw(self, generator: torch.Generator, n_draws: int = 1) -> TangentDraws:
-        """Joint posterior functions, each cheap and differentiable."""
-        draws = tuple(member.draw(generator, n_draws) for member in self.members)
+    def draw(
+        self, generator: torch.Generator, n_draws: int = 1, nu: float = 1.0
+    ) -> TangentDraws:
+        """Joint posterior functions, each cheap and differentiable.
+
+        Each is of one member, and of ν times the deviation from that member's mean.
+        """
+        draws = tuple(member.draw(generator, n_draws, nu) for member in self.members)
         cumulated = self.weights.cumsum(dim=0).cpu()
         u = torch.rand(
             (1, n_draws, self.num_outputs), generator=generator, dtype=torch.float64
