@@ -1,16 +1,18 @@
 """Which defaults of go-ucb do well, on problems that no report uses.
 
-    python benchmarks/go_ucb.py [--seeds 4] [--kappa 0.3 1 3] [--n-init 5 10]
+    python benchmarks/go_ucb.py [--seeds 4] [--kappa 0.3 1 3] [--length 0.8 100]
 
 Four problems: sums of three sigmoids in 10 dimensions (the weights of each seed are
 others), Branin, Hartmann-3, and a Michaelis-Menten law with two unknown constants,
-given as the model. Printed for each setting: median over seeds of the simple and of the
+given as the model. A trust region of length 100 holds everything. Printed for each
+setting: median over seeds of the simple and of the
 mean cumulative regret, by the spread of the function.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -93,24 +95,22 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--kappa", type=float, nargs="+", default=[0.3, 1.0, 3.0])
+    parser.add_argument("--length", type=float, nargs="+", default=[0.8])
     parser.add_argument("--n-init", type=int, nargs="+", default=[5, 10])
     parser.add_argument("--n-evals", type=int, default=25)
     args = parser.parse_args(argv)
     torch.set_num_threads(1)
-    for name in args.problems:
-        for n_init in args.n_init:
-            for kappa in args.kappa:
-                options = {"n_init": n_init, "kappa": kappa}
-                found = [
-                    regrets(name, 100 + seed, args.n_evals, options)
-                    for seed in range(args.seeds)
-                ]
-                simple, mean = np.median(found, axis=0)
-                print(
-                    f"{name}, n_init {n_init}, kappa {kappa:g}: simple regret "
-                    f"{simple:.2g}, mean regret {mean:.2g}",
-                    flush=True,
-                )
+    settings = itertools.product(args.problems, args.n_init, args.kappa, args.length)
+    for name, n_init, kappa, length in settings:
+        options = {"n_init": n_init, "kappa": kappa, "length": length}
+        seeds = range(100, 100 + args.seeds)
+        found = [regrets(name, seed, args.n_evals, options) for seed in seeds]
+        simple, mean = np.median(found, axis=0)
+        print(
+            f"{name}, n_init {n_init}, kappa {kappa:g}, length {length:g}: simple "
+            f"regret {simple:.2g}, mean regret {mean:.2g}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

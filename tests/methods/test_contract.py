@@ -58,8 +58,19 @@ def explorer(method):
     return method
 
 
-@pytest.fixture(params=PROBLEMS)
+def _short(*names):
+    """All problems, of which these are not slow."""
+    for name in PROBLEMS:
+        yield pytest.param(name, marks=() if name in names else pytest.mark.slow)
+
+
+@pytest.fixture(params=_short("continuous", "constrained", "mixed"))
 def problem(request):
+    return PROBLEMS[request.param]
+
+
+@pytest.fixture(params=_short("mixed"))
+def a_problem(request):
     return PROBLEMS[request.param]
 
 
@@ -114,9 +125,9 @@ def test_restored_after_every_step_equals_unbroken(method):
     assert same(points, unbroken)
 
 
-def test_pending_points_are_not_suggested_twice(explorer, problem):
-    opt = optimizer(explorer, problem)
-    walk(opt, problem, 3)
+def test_pending_points_are_not_suggested_twice(explorer, a_problem):
+    opt = optimizer(explorer, a_problem)
+    walk(opt, a_problem, 3)
     batch = opt.ask(3)
     assert len(batch) == 3
     batch.append(opt.ask())
@@ -146,15 +157,15 @@ def test_failures_are_survived(method, name):
     opt.ask()
 
 
-def test_all_failed(method, problem):
-    opt = optimizer(method, problem)
+def test_all_failed(method, a_problem):
+    opt = optimizer(method, a_problem)
     asked = []
     for _ in range(5):
         asked.append(opt.ask())
         opt.tell_failed(asked[-1])
     assert len({repr(x) for x in asked}) == 5
     assert opt.best.x is None
-    walk(opt, problem, 2)
+    walk(opt, a_problem, 2)
     assert opt.best.x is not None
 
 
@@ -181,11 +192,11 @@ def test_awkward_outcomes(method, ring, outcome):
     assert opt.best.n_evals == 6
 
 
-def test_points_never_asked_are_welcome(explorer, problem):
-    opt = optimizer(explorer, problem)
-    told = optimizer("random", problem, seed=9).ask(5)
+def test_points_never_asked_are_welcome(explorer, a_problem):
+    opt = optimizer(explorer, a_problem)
+    told = optimizer("random", a_problem, seed=9).ask(5)
     for x in told:
-        tell(opt, problem, x)
+        tell(opt, a_problem, x)
     assert (opt.n_asked, opt.best.n_evals) == (0, 5)
     new = opt.ask()
     assert not any(same([new], [x]) for x in told)
