@@ -30,6 +30,7 @@ class _Kit(
     pass
 
 
+@pytest.mark.slow
 class TestModel(_Kit):
     @pytest.fixture
     def sampler(self):
@@ -37,7 +38,6 @@ class TestModel(_Kit):
         return lambda: WideoptSampler("gp-ei", seed=0, options=options)
 
 
-@pytest.mark.slow
 class TestRandom(_Kit):
     @pytest.fixture
     def sampler(self):
