@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import AbstractContextManager, contextmanager
@@ -78,15 +79,15 @@ class Inline:
         yield [Direct(site_of(spec)) for spec in specs]
 
 
-class Remote:
+class Remote(ABC):
     """A line over which texts pass; `_sent` says how."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
 
+    @abstractmethod
     def _sent(self, text: str) -> Future[str]:
         """The answer to a request, in the future."""
-        raise NotImplementedError
 
     def turn(self, signal: Signal) -> Future[Message]:
         """Ask for a turn."""

@@ -23,11 +23,16 @@ from torch import Tensor
 from wideopt.exceptions import InputError
 from wideopt.numerics.activations import Expectations
 from wideopt.numerics.empirical import TangentKernel
-from wideopt.numerics.kernel import Draw, Kernel, aligned, cat_rows
+from wideopt.numerics.kernel import (
+    ConditionedDraw,
+    Draw,
+    Kernel,
+    cat_rows,
+)
 from wideopt.numerics.network import Architecture
 from wideopt.numerics.scales import Scales
 
-__all__ = ["InfiniteDraw", "InfiniteKernel", "InfiniteSide"]
+__all__ = ["InfiniteKernel", "InfiniteSide"]
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         X: Float[Tensor, "... n d"],
         solve: Callable[[Float[Tensor, "s ... n"]], Float[Tensor, "s ... n"]],
         nu: float = 1.0,
-    ) -> InfiniteDraw:
+    ) -> ConditionedDraw:
         """Draw with a finite network's prior draw and this kernel's correction.
 
         Conditioning is exact, so the draws agree with the data; away from them the
@@ -146,7 +151,7 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         """
         prior = self._stand_in(generator).prior_draw(generator, shape)
         prior = replace(prior, w=nu * prior.w)
-        return InfiniteDraw(self, prior, self.represent(X), solve(prior(X)))
+        return ConditionedDraw(self, prior, self.represent(X), solve(prior(X)))
 
     def _stand_in(self, generator: torch.Generator) -> TangentKernel:
         is_halved = self.architecture.init == "antisymmetric"
@@ -157,19 +162,3 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         )
         weights = finite.initial_weights(self.scales.d, generator)
         return TangentKernel.of(finite, weights, self.scales)
-
-
-@dataclass(frozen=True)
-class InfiniteDraw(Draw):
-    """Functions f0 + k(., X) v."""
-
-    kernel: InfiniteKernel
-    prior: Draw
-    side: InfiniteSide
-    v: Float[Tensor, "s ... n"]
-
-    def __call__(self, X: Float[Tensor, "... n d"]) -> Float[Tensor, "s ... n"]:
-        """Return the values of all functions at X."""
-        K = self.kernel.block_from(self.kernel.represent(X), self.side)
-        columns = aligned(self.v, K.ndim - 2).movedim(0, -1)
-        return self.prior(X) + (K @ columns).movedim(-1, 0)

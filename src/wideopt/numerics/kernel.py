@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -23,6 +24,7 @@ from torch import Tensor
 from wideopt.numerics.scales import Scales
 
 __all__ = [
+    "ConditionedDraw",
     "Draw",
     "Kernel",
     "Side",
@@ -114,6 +116,22 @@ class Kernel(ABC, Generic[SideT]):
     def diag(self, A: Float[Tensor, "... n d"]) -> Float[Tensor, "... n"]:
         """Return k(x, x) for every point of A."""
         return self.diag_from(self.represent(A))
+
+
+@dataclass(frozen=True)
+class ConditionedDraw(Draw):
+    """Functions f0 + k(., X) v."""
+
+    kernel: Kernel[Any]
+    prior: Draw
+    side: Side
+    v: Float[Tensor, "s ... n"]
+
+    def __call__(self, X: Float[Tensor, "... n d"]) -> Float[Tensor, "s ... n"]:
+        """Return the values of all functions at X."""
+        K = self.kernel.block_from(self.kernel.represent(X), self.side)
+        columns = aligned(self.v, K.ndim - 2).movedim(0, -1)
+        return self.prior(X) + (K @ columns).movedim(-1, 0)
 
 
 def cat_rows(

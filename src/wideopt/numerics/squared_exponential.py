@@ -19,7 +19,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from wideopt.numerics.kernel import Draw, Kernel, aligned, cat_rows
+from wideopt.numerics.kernel import (
+    ConditionedDraw,
+    Draw,
+    Kernel,
+    aligned,
+    cat_rows,
+)
 from wideopt.numerics.scales import Scales, require_float64
 
 __all__ = ["SquaredExponentialKernel"]
@@ -97,7 +103,7 @@ class SquaredExponentialKernel(Kernel[_Scaled]):
         """Draw f0 + k(., X) solve(f0(X)): conditioning is exact."""
         prior = self.prior_draw(generator, shape)
         prior = replace(prior, w=nu * prior.w)
-        return _Conditioned(self, prior, self.represent(X), solve(prior(X)))
+        return ConditionedDraw(self, prior, self.represent(X), solve(prior(X)))
 
 
 @dataclass(frozen=True)
@@ -114,19 +120,3 @@ class _Waves(Draw):
         waves = (self.kernel.represent(X).Z @ self.omega.T + self.phase).cos()
         columns = aligned(self.w, waves.ndim - 2).movedim(0, -1)
         return (waves @ columns).movedim(-1, 0)
-
-
-@dataclass(frozen=True)
-class _Conditioned(Draw):
-    """Functions f0 + k(., X) v."""
-
-    kernel: SquaredExponentialKernel
-    prior: Draw
-    side: _Scaled
-    v: Float[Tensor, "s ... n"]
-
-    def __call__(self, X: Float[Tensor, "... n d"]) -> Float[Tensor, "s ... n"]:
-        """Return the values of all functions at X."""
-        K = self.kernel.block_from(self.kernel.represent(X), self.side)
-        columns = aligned(self.v, K.ndim - 2).movedim(0, -1)
-        return self.prior(X) + (K @ columns).movedim(-1, 0)

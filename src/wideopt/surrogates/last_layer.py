@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
-from botorch.models.model import Model, ModelList
+from botorch.models.model import Model
 from jaxtyping import Float
 from torch import Tensor
 
@@ -29,7 +29,7 @@ from wideopt.numerics.posterior import fit_posterior
 from wideopt.numerics.scales import Scales
 from wideopt.numerics.training import Network, Training, train
 from wideopt.surrogates.moments import Standardization
-from wideopt.surrogates.runs import joined, rows_of, runs_of
+from wideopt.surrogates.runs import joined, recipes_of, rows_of, runs_of
 from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = ["LastLayer"]
@@ -93,16 +93,12 @@ class LastLayer:
 
     def hyper(self, model: Model) -> Json:
         """Weights of the networks, prior scales and noise, exact through JSON."""
-        parts: list[Any] = (
-            list(model.models) if isinstance(model, ModelList) else [model]
-        )
-        runs, start = [], 0
-        for part in parts:
-            stop: int = start + part.num_outputs
-            outputs = list(range(start, stop))
-            runs.append({"outputs": outputs, "member": part.recipe[0]})
-            start = stop
-        return {"runs": runs}
+        return {
+            "runs": [
+                {"outputs": outputs, "member": recipe[0]}
+                for outputs, recipe in recipes_of(model)
+            ]
+        }
 
     def _fit_run(self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n o"]) -> Model:
         targets = Standardization.of(Y).apply(Y)

@@ -5,13 +5,14 @@ An evaluation may lack an output: a crash has no objective, a constraint may be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from botorch.models.model import Model, ModelList
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["joined", "rows_of", "runs_of"]
+__all__ = ["joined", "recipes_of", "rows_of", "runs_of"]
 
 
 def runs_of(Y: Float[Tensor, "n outputs"]) -> list[list[int]]:
@@ -37,3 +38,13 @@ def rows_of(
 def joined(models: Sequence[Model]) -> Model:
     """One model of the outputs of all runs."""
     return models[0] if len(models) == 1 else ModelList(*models)
+
+
+def recipes_of(model: Model) -> Iterator[tuple[list[int], Any]]:
+    """The outputs of each run, and the `recipe` that its model carries."""
+    parts: list[Any] = list(model.models) if isinstance(model, ModelList) else [model]
+    start = 0
+    for part in parts:
+        stop = start + part.num_outputs
+        yield list(range(start, stop)), part.recipe
+        start = stop

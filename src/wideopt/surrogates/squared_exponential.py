@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from botorch.models.model import Model, ModelList
+from botorch.models.model import Model
 from jaxtyping import Float
 from torch import Tensor
 
@@ -23,7 +23,7 @@ from wideopt.numerics.posterior import fit_posterior
 from wideopt.numerics.scales import Scales
 from wideopt.numerics.squared_exponential import SquaredExponentialKernel
 from wideopt.surrogates.moments import Standardization
-from wideopt.surrogates.runs import joined, rows_of, runs_of
+from wideopt.surrogates.runs import joined, recipes_of, rows_of, runs_of
 from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = ["SquaredExponential"]
@@ -86,16 +86,12 @@ class SquaredExponential:
 
     def hyper(self, model: Model) -> dict[str, Any]:
         """Scales and noise of each output, exact through JSON."""
-        parts: list[Any] = [model]
-        if isinstance(model, ModelList):
-            parts = list(model.models)
-        runs, start = [], 0
-        for part in parts:
-            stop: int = start + part.num_outputs
-            outputs = list(range(start, stop))
-            runs.append({"outputs": outputs, "hyper": part.recipe[0]})
-            start = stop
-        return {"runs": runs}
+        return {
+            "runs": [
+                {"outputs": outputs, "hyper": recipe[0]}
+                for outputs, recipe in recipes_of(model)
+            ]
+        }
 
     def _learned(
         self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n o"], warm: Hyper | None

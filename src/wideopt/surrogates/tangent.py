@@ -30,7 +30,7 @@ from wideopt.numerics.posterior import DualPosterior, PrimalPosterior, fit_poste
 from wideopt.numerics.trained import Start, TrainedPosterior
 from wideopt.numerics.training import Network, Training
 from wideopt.surrogates.moments import Standardization
-from wideopt.surrogates.runs import joined, rows_of, runs_of
+from wideopt.surrogates.runs import joined, recipes_of, rows_of, runs_of
 from wideopt.surrogates.tangent_evidence import learned, weighted
 from wideopt.surrogates.tangent_model import TangentModel
 
@@ -183,15 +183,12 @@ class Tangent:
 
     def hyper(self, model: Model) -> Json:
         """Hyper-parameters and weights of the networks, exact through JSON."""
-        parts: list[Any] = [model]
-        if isinstance(model, ModelList):
-            parts = list(model.models)
-        runs, start = [], 0
-        for part in parts:
-            stop: int = start + part.num_outputs
-            runs.append({"outputs": list(range(start, stop)), "members": part.recipe})
-            start = stop
-        return {"runs": runs}
+        return {
+            "runs": [
+                {"outputs": outputs, "members": recipe}
+                for outputs, recipe in recipes_of(model)
+            ]
+        }
 
     def _fit_run(
         self, X: Float[Tensor, "n d"], Y: Float[Tensor, "n o"], known: list[Json]
