@@ -109,7 +109,8 @@ def test_the_design_has_no_repeats_in_a_small_space():
     for method in ("random", "gp-ei"):
         opt = wo.Optimizer(space, method=method, seed=0, options={"n_init": 9})
         assert len({repr(x) for x in opt.ask(9)}) == 9
-        assert opt.ask() in opt.pending[:9]  # exhausted: one comes again
+        with pytest.warns(wo.WideoptWarning, match="All 9 configs"):
+            assert opt.ask() in opt.pending[:9]  # exhausted: one comes again
 
 
 @pytest.mark.parametrize("seed", [0, 2**31, 2**63, 10**30])
@@ -166,3 +167,15 @@ def test_a_bad_tell_stores_nothing(opt, x, y, c):
     with pytest.raises(wo.InputError):
         opt.tell_failed([5, 5])
     assert opt.state_dict() == before
+
+
+def test_a_small_space_that_is_used_up_says_so():
+    opt = wo.Optimizer([wo.Categorical(["a", "b", "c"])], method="random", seed=0)
+    for _ in range(3):
+        opt.tell(opt.ask(), 1.0)
+
+    with pytest.warns(wo.WideoptWarning, match="All 3 configs"):
+        again = opt.ask()
+    assert again[0] in "abc"
+    opt.tell(again, 1.0)
+    opt.ask()  # says it once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from wideopt.data import Trial, check_outcome
 from wideopt.data.dataset import Dataset
-from wideopt.exceptions import InputError
+from wideopt.exceptions import InputError, WideoptWarning
 from wideopt.methods import create, summaries
 from wideopt.methods.arms import check_finite
 from wideopt.methods.base import Method, State
@@ -78,6 +79,7 @@ class Optimizer:
             check_finite(self.space)
         self._state: State = {}
         self._n_asked = 0
+        self._is_warned = False  # that the space is exhausted
         self._trials: list[Trial] = []
         self._points: list[NDArray[np.float64]] = []  # encodings of _trials
         self._told: list[int] = []  # indices of finished trials, in the order told
@@ -123,6 +125,14 @@ class Optimizer:
     def ask(self, n: int | None = None) -> Any:
         """The next point, or a list of n points, to evaluate."""
         count = 1 if n is None else _count("n", n, 1)
+        if not self._is_warned and self.is_exhausted():
+            self._is_warned = True
+            warnings.warn(
+                f"All {self.space.n_configs:.0f} configs of the space have been asked; "
+                "from now on they come again.",
+                WideoptWarning,
+                stacklevel=2,
+            )
         configs: list[Config] = []
         while len(configs) < count:
             points, self._state = self._propose(
@@ -135,6 +145,19 @@ class Optimizer:
                 configs.append(config.copy())
                 self._n_asked += 1
         return configs[0] if n is None else configs
+
+    def is_exhausted(self, pending: Sequence[Config] | None = None) -> bool:
+        """Whether every config of a finite space is known or pending (never of arms).
+
+        Args:
+            pending: points under way, where the caller keeps them.
+        """
+        if self.is_bandit or math.isinf(self.space.n_configs):
+            return False
+        under_way = self.pending if pending is None else pending
+        configs = [*(t.x for t in self.history), *under_way]
+        distinct_ones = {repr(self.space.values(x)) for x in configs}
+        return len(distinct_ones) >= self.space.n_configs
 
     def suggested(
         self, number: int, state: State, pending: Sequence[Any]

@@ -166,6 +166,19 @@ def test_a_storage_of_python(call, sqlite):
     assert (more.n_evals, more.fun) == (5, -5)
 
 
+def test_what_a_person_has_open_is_no_part_of_a_budget(call, sqlite):
+    def fun(x):
+        return x[0] ** 2
+
+    wo.minimize(fun, [(-1, 1)], method="random", n_evals=2, seed=0, storage=sqlite)
+    call("suggest", sqlite, "-n", 2)
+    more = wo.minimize(fun, [(-1, 1)], method="random", n_evals=5, storage=sqlite)
+
+    assert more.n_evals == 5
+    _, out, _ = call("suggest", sqlite, "--open")
+    assert len(out.splitlines()) == 2  # still theirs
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [

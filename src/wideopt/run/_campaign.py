@@ -168,25 +168,25 @@ class Campaign:
         return None
 
     @property
+    def _others(self) -> list[Running]:
+        """Under way elsewhere, but for what a person has, which may take days."""
+        return [r for r in self._theirs if r.copy != BY_HAND]
+
+    @property
     def _n_known(self) -> int:
-        return len(self.optimizer.history) + len(self._ours) + len(self._theirs)
+        return len(self.optimizer.history) + len(self._ours) + len(self._others)
 
     @property
     def is_waiting(self) -> bool:
         """Whether evaluations of other copies may yet have to be done here."""
         is_short = len(self.optimizer.history) < self.n_evals
-        theirs = [r for r in self._theirs if r.copy != BY_HAND]
-        return is_short and bool(theirs or self._orphans)
+        return is_short and bool(self._others or self._orphans)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether every config of a finite space has been asked, each once."""
-        space = self.optimizer.space
-        if self.optimizer.is_bandit or self._n_known < space.n_configs:
-            return False
-        configs = [t.x for t in self.optimizer.history]
-        configs += [*self._ours.values(), *(r.config for r in self._theirs)]
-        return len({repr(space.values(x)) for x in configs}) >= space.n_configs
+        """Whether every config of a finite space has been asked."""
+        pending = [*self._ours.values(), *(r.config for r in self._theirs)]
+        return self.optimizer.is_exhausted(pending)
 
     def _asked(self) -> Job | None:
         pending = [*self._ours.values(), *(r.config for r in self._theirs)]
@@ -209,7 +209,8 @@ class Campaign:
         finished = self.sync()
         del self._ours[number]
         before = [r for r in self._theirs if r.number < number]
-        n_before = len(self.optimizer.history) + len(before)
+        n_before = len(self.optimizer.history)
+        n_before += sum(r.number < number for r in self._others)
         n_before += sum(other < number for other in self._ours)
         if n_before >= self.n_evals:
             return False
