@@ -9,12 +9,13 @@ import re
 from wideopt.exceptions import InputError
 from wideopt.problems import _synthetic
 from wideopt.problems._constrained import CONSTRAINED
+from wideopt.problems._engineering import ENGINEERING
 from wideopt.problems._problem import Problem
 from wideopt.problems._synthetic import FAMILIES
 
 __all__ = ["get", "names"]
 
-FIXED = _synthetic.FIXED | CONSTRAINED
+FIXED = _synthetic.FIXED | CONSTRAINED | ENGINEERING
 
 
 def names() -> dict[str, str]:
