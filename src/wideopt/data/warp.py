@@ -6,14 +6,21 @@ value y₀, logarithmically beyond a distance δ:
 
     w(y) = sign(t) log(1 + |t|),   t = (y - y₀)/δ
 
-δ is the most likely one if w(y) were normal (as in Box and Cox 1964), where infinity is
-no warp at all; it is not below the distance of the tenth of values that are nearest.
+δ is the most likely one, where infinity is no warp at all; it is not below the distance
+of the tenth of values that are nearest. Likely is what a judge says: by default that
+w(y) is normal (as in Box and Cox 1964), which looks at values alone. Once a search has
+gathered at one place, they are dense near y₀, and that judge would draw out what is a
+mere slope into a pit; one that knows a function's smoothness does not
+(`surrogates.warp_evidence`). It may also measure from the best value of all, feasible
+or not.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import torch
 from jaxtyping import Float
@@ -21,7 +28,10 @@ from torch import Tensor
 
 from wideopt.data.dataset import Dataset
 
-__all__ = ["Warp", "warped"]
+__all__ = ["Judge", "Warp", "warped"]
+
+Judge: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""Maps points (n, d) and rows of values (m, n) to log likelihoods (m) of the rows."""
 
 _N_MIN = 8  # of fewer values, skewness says nothing
 _N_STEPS = 33  # of δ tried, over eight decades
@@ -36,32 +46,46 @@ class Warp:
     delta: float
 
     @classmethod
-    def of(cls, data: Dataset) -> Warp:
+    def of(cls, data: Dataset, judge: Judge | None = None) -> Warp:
         """The most likely one."""
         y = data.Y[:, 0]
-        known = y[~y.isnan()]
-        none = cls(0.0, math.inf)
-        if known.numel() < _N_MIN:
-            return none
-        best = y[data.is_feasible] if bool(data.is_feasible.any()) else known
-        origin = best.min()
+        is_known = ~y.isnan()
+        known, X = y[is_known], data.X[is_known]
+        best = cls(0.0, math.inf)
+        if known.numel() < _N_MIN or not bool(known.abs().max() < 1e100):
+            return best
+        feasible = y[data.is_feasible]
+        origins = {float((feasible if len(feasible) else known).min())}
+        if judge is None:
+            judge = _as_normal
+        else:
+            origins.add(float(known.min()))
+        bar = float(judge(X, known[None, :])) + _MARGIN * len(known)
+        for origin in sorted(origins):
+            warps = cls._around(origin, known)
+            if not warps:
+                continue
+            values = torch.stack([warp(known) for warp in warps])
+            slopes = torch.stack([warp.log_slope(known) for warp in warps])
+            fits = slopes + judge(X, values)
+            k = int(fits.argmax())
+            if float(fits[k]) > bar:
+                best, bar = warps[k], float(fits[k])
+        return best
+
+    @classmethod
+    def _around(cls, origin: float, known: Float[Tensor, " n"]) -> list[Warp]:
         gaps = (known - origin).abs()
         positive = gaps[gaps > 0]
-        if positive.numel() < _N_MIN or not bool(gaps.max() < 1e100):
-            return none
+        if positive.numel() < _N_MIN:
+            return []
         least = max(positive.quantile(0.1), 1e-8 * positive.max())
         deltas = torch.logspace(0.0, -8.0, _N_STEPS).to(gaps) * 10 * gaps.max()
-        deltas = deltas[deltas >= least]
-        t = (known - origin) / deltas[:, None]
-        w = t.sign() * t.abs().log1p()
-        # dw/dy = 1/(|y - y₀| + δ)
-        slopes = -(gaps + deltas[:, None]).log().sum(dim=1)
-        fits = slopes - len(known) * w.std(dim=1).log()
-        plain = -len(known) * known.std().log()
-        k = int(fits.argmax())
-        if float(fits[k] - plain) < _MARGIN * len(known):
-            return none
-        return cls(float(origin), float(deltas[k]))
+        return [cls(origin, float(delta)) for delta in deltas if delta >= least]
+
+    def log_slope(self, y: Float[Tensor, " n"]) -> Float[Tensor, ""]:
+        """Σ log dw/dy, where dw/dy = 1/(|y - y₀| + δ)."""
+        return -((y - self.origin).abs() + self.delta).log().sum()
 
     def __call__(self, y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Values on the scale."""
@@ -70,10 +94,17 @@ class Warp:
         t = (y - self.origin) / self.delta
         return t.sign() * t.abs().log1p()
 
+    def applied(self, data: Dataset) -> Dataset:
+        """The data with the objective on the scale."""
+        Y = torch.cat([self(data.Y[:, 0])[:, None], data.Y[:, 1:]], dim=1)
+        return replace(data, Y=Y)
+
 
 def warped(data: Dataset, n: int) -> Dataset:
     """The data with the objective on a scale learned from the first n rows."""
-    first = replace(data, X=data.X[:n], Y=data.Y[:n])
-    warp = Warp.of(first)
-    Y = torch.cat([warp(data.Y[:, 0])[:, None], data.Y[:, 1:]], dim=1)
-    return replace(data, Y=Y)
+    return Warp.of(replace(data, X=data.X[:n], Y=data.Y[:n])).applied(data)
+
+
+def _as_normal(X: Float[Tensor, "n d"], W: Float[Tensor, "m n"]) -> Float[Tensor, " m"]:
+    del X
+    return -W.shape[1] * W.std(dim=1).log()

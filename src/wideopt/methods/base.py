@@ -19,12 +19,13 @@ from torch import Tensor
 
 from wideopt.acquisition.improvement import SumOfLogs, log_feasibility
 from wideopt.data.dataset import Dataset
-from wideopt.data.warp import warped
+from wideopt.data.warp import Warp
 from wideopt.exceptions import InputError
 from wideopt.surrogates.base import Surrogate, outputs_of, quiet
 from wideopt.surrogates.physics import Physics
 from wideopt.surrogates.tangent import Tangent
 from wideopt.surrogates.tangent_model import TangentModel
+from wideopt.surrogates.warp_evidence import judge_of
 
 __all__ = [
     "Method",
@@ -81,10 +82,19 @@ def is_due(n: int, n_columns: int, state: State) -> bool:
     return n >= at + max(1, at // 8) or state.get("n_columns") != n_columns
 
 
-def warped_when_fitted(data: Dataset, state: State) -> Dataset:
+def warped_when_fitted(
+    surrogate: Tangent, data: Dataset, state: State
+) -> tuple[Dataset, State]:
     """The data with the objective on the scale of `warp`, learned when a model is."""
-    is_now = is_due(data.n, data.Z.shape[1], state)
-    return warped(data, data.n if is_now else state["fitted_at"])
+    if is_due(data.n, data.Z.shape[1], state):
+        is_same = state.get("n_columns") == data.Z.shape[1]
+        judge = judge_of(surrogate, state.get("hyper") if is_same else None)
+        with quiet(), torch.no_grad():
+            warp = Warp.of(data, judge)
+        scale = None if math.isinf(warp.delta) else [warp.origin, warp.delta]
+        state = {**state, "warp": scale}
+    scale = state["warp"]
+    return data if scale is None else Warp(*scale).applied(data), state
 
 
 def fitted(

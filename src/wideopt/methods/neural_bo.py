@@ -75,8 +75,10 @@ class NeuralBO:
         n_candidates: points scored, before the gradient search unless faithful; by
             default 1024, and 10,000 if faithful.
         n_restarts: gradient climbs, 4 by default; there are none if faithful.
+        bend_spread: how far each axis may be bent, as if a parameter had been given on
+            a logarithmic scale, where evidence asks for it; 0 leaves all straight.
         is_warped: whether an objective that spans orders of magnitude is put on a
-            logarithmic scale (`data.warp`); never if faithful.
+            logarithmic scale (`data.warp`). Neither is ever done if faithful.
         faithful: whether to follow the paper to the letter. These are for that only:
         lam: ridge λ, 0.01 by default.
         lr: learning rate η of the paper's parametrization, 0.001 by default.
@@ -93,6 +95,7 @@ class NeuralBO:
     width: int | None = None
     n_candidates: int | None = None
     n_restarts: int | None = None
+    bend_spread: float = 1.0
     is_warped: bool = True
     faithful: bool = False
     lam: float | None = None
@@ -139,7 +142,12 @@ class NeuralBO:
 
     def _surrogate(self) -> Tangent:
         width = math.inf if self.width is None else self.width
-        return Tangent(activation=self.activation, depth=self.depth, width=width)
+        return Tangent(
+            activation=self.activation,
+            depth=self.depth,
+            width=width,
+            bend_spread=self.bend_spread,
+        )
 
     def propose(
         self, data: Dataset, n: int, state: State, generator: torch.Generator
@@ -152,9 +160,10 @@ class NeuralBO:
             return paper.chosen(
                 model, data, n, nu or _sampled(generator), generator
             ), state
+        surrogate = self._surrogate()
         if self.is_warped:
-            data = warped_when_fitted(data, state)
-        model, state = fitted(self._surrogate(), data, state, self.cache)
+            data, state = warped_when_fitted(surrogate, data, state)
+        model, state = fitted(surrogate, data, state, self.cache)
         nu, state = self._exploration(model, state)
         n_candidates = self.n_candidates or 1024
         n_local = n_candidates // 2

@@ -93,8 +93,10 @@ class NeuralCBO:
         depth: hidden layers, if the activation is given; 2 if faithful.
         n_candidates: points scored; by default 1024, and 10,000 if faithful.
         n_restarts: searches by gradient, 2 by default; there are none if faithful.
+        bend_spread: how far each axis may be bent, as if a parameter had been given on
+            a logarithmic scale, where evidence asks for it; 0 leaves all straight.
         is_warped: whether an objective that spans orders of magnitude is put on a
-            logarithmic scale (`data.warp`); never if faithful.
+            logarithmic scale (`data.warp`). Neither is ever done if faithful.
         faithful: whether to follow the paper to the letter. These are for that only:
         lr: learning rate α, 0.001 by default.
         width: hidden units m, 200 by default; the paper has the number of evaluations.
@@ -110,6 +112,7 @@ class NeuralCBO:
     depth: int | None = None
     n_candidates: int | None = None
     n_restarts: int | None = None
+    bend_spread: float = 1.0
     is_warped: bool = True
     faithful: bool = False
     lr: float | None = None
@@ -153,7 +156,11 @@ class NeuralCBO:
         return FaithfulNeuralCBO(activation, **given)
 
     def _surrogate(self) -> Tangent:
-        return Tangent(activation=self.activation, depth=self.depth or 1)
+        return Tangent(
+            activation=self.activation,
+            depth=self.depth or 1,
+            bend_spread=self.bend_spread,
+        )
 
     def propose(
         self, data: Dataset, n: int, state: State, generator: torch.Generator
@@ -164,9 +171,9 @@ class NeuralCBO:
             model, state = paper.fitted(data, state, generator, self.cache)
             beta = 0.5 if self.beta is None else self._beta(model, generator)
             return paper.chosen(model, data, n, beta, generator), state
-        if self.is_warped:
-            data = warped_when_fitted(data, state)
         surrogate = self._surrogate()
+        if self.is_warped:
+            data, state = warped_when_fitted(surrogate, data, state)
         base, state = fitted(surrogate, data, state, self.cache)
         needs: list[float] = []
 

@@ -4,7 +4,7 @@ Sources: Rasmussen & Williams 2006 eq. 5.8-5.9; Hvarfner et al. 2024 (a prior on
 scales that shrinks with √d keeps high-dimensional models from being too rough).
 
 Notation:
-    ψ = (log s_1, ..., log s_d, log b, log o, log λ)   scales (see `scales`) and noise
+    ψ   logarithms of scales and noise, and bends (see `hyper`)
     -log p(y, ψ) = ½ yᵀα + ½ log det(K + λI) + n/2 log 2π + ½ (ψ - μ)ᵀP(ψ - μ)
     ∂/∂K = ½((K + λI)⁻¹ - ααᵀ), pulled back through the kernel by autograd
 
@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from wideopt.exceptions import InputError
@@ -32,7 +32,7 @@ from wideopt.numerics.kernel import Kernel
 from wideopt.numerics.lbfgs import minimize_each
 from wideopt.numerics.scales import require_float64
 
-__all__ = ["EvidenceFit", "fit_evidence", "inflation", "log_joint"]
+__all__ = ["EvidenceFit", "fit_evidence", "inflation", "log_joint", "subsample"]
 
 _NUGGET = 2e-10  # of the mean of K's diagonal, as in `posterior`
 _N_HEAT = 10  # steps that every start may climb before the best is chosen
@@ -59,23 +59,27 @@ def fit_evidence(
     generator: torch.Generator | None = None,
     max_iterations: int = 100,
     n_max: int = 500,
+    is_held: Bool[Tensor, "... k"] | None = None,
 ) -> EvidenceFit:
     """Maximize log p(Y, ψ) for every output, from every start, and keep the best.
 
     All starts climb for a few steps; the best of each output then goes on. `kernel`
     gives the architecture (and weights); its own scales are ignored. The result is
     never worse than any start. Further restarts are drawn from the prior with
-    `generator`.
+    `generator`. What is held stays where it starts.
     """
     prior = Prior() if prior is None else prior
     _check(X, Y, n_restarts, generator)
     batch, d = Y.shape[:-1], X.shape[-1]
-    rows = _subsample(X.shape[-2], n_max)
+    rows = subsample(X.shape[-2], n_max)
     given = [start] if isinstance(start, Hyper) else start
-    starts = [g.vector.expand(*batch, d + 3).reshape(-1, d + 3) for g in given]
+    k = prior.n_hyper(d)
+    starts = [g.vector.expand(*batch, k).reshape(-1, k) for g in given]
     n_outputs = len(starts[0])
     starts += _random_starts(prior, d, n_outputs, n_restarts, generator)
     problem = _Problem.of(kernel, X[rows].detach(), Y[..., rows].detach(), prior)
+    if is_held is not None:
+        problem = replace(problem, is_held=is_held.expand(*batch, k).reshape(-1, k))
     box = prior.bounds(d)
     n_first = min(_N_HEAT, max_iterations)
     heat = minimize_each(problem, torch.cat(starts), bounds=box, max_iterations=n_first)
@@ -85,7 +89,7 @@ def fit_evidence(
         problem, heat.x[picked], bounds=box, max_iterations=max_iterations - n_first
     )
     return EvidenceFit(
-        Hyper.from_vector(best.x.reshape(*batch, d + 3)),
+        Hyper.from_vector(best.x.reshape(*batch, k), d),
         -best.f.reshape(batch),
         (heat.n_iterations[picked] + best.n_iterations).reshape(batch),
     )
@@ -100,7 +104,7 @@ def log_joint(
 ) -> Float[Tensor, "..."]:
     """Return log p(Y, ψ) of every output at given hyper-parameters."""
     prior = Prior() if prior is None else prior
-    psi = hyper.vector.expand(*Y.shape[:-1], X.shape[-1] + 3)
+    psi = hyper.vector.expand(*Y.shape[:-1], prior.n_hyper(X.shape[-1]))
     problem = _Problem.of(kernel, X, Y, prior)
     flat = psi.reshape(-1, psi.shape[-1])
     f, _ = problem(flat, torch.arange(len(flat)))
@@ -121,7 +125,7 @@ def inflation(
     towards 1. It never falls below 1, since hyper-parameters fitted to all the points
     flatter the left-out ones.
     """
-    rows = _subsample(X.shape[-2], n_max)
+    rows = subsample(X.shape[-2], n_max)
     scaled = kernel.rescaled(hyper.scales)
     side = scaled.represent(X[rows])
     factor = Factor.of(scaled.block_from(side, side), hyper.noise)
@@ -141,6 +145,7 @@ class _Problem:
     Y: Float[Tensor, "o n"]
     center: Float[Tensor, " k"]
     precision: Float[Tensor, "k k"]
+    is_held: Bool[Tensor, "o k"] | None = None
 
     @classmethod
     def of(cls, kernel: Kernel[Any], X: Tensor, Y: Tensor, prior: Prior) -> _Problem:
@@ -154,7 +159,7 @@ class _Problem:
     ) -> tuple[Float[Tensor, " r"], Float[Tensor, "r k"]]:
         rows = index % len(self.Y)
         psi = psi.detach().requires_grad_()
-        hyper = Hyper.from_vector(psi)
+        hyper = Hyper.from_vector(psi, self.X.shape[-1])
         kernel = self.kernel.rescaled(hyper.scales, rows)
         side = kernel.represent(self.X)
         K = kernel.block_from(side, side)
@@ -165,6 +170,8 @@ class _Problem:
         Pz = z @ self.precision
         grad = grad + Pz
         grad[:, -1] += noise
+        if self.is_held is not None:  # without a slope, no step goes there
+            grad = grad.masked_fill(self.is_held[rows], 0.0)
         return f + 0.5 * (z * Pz).sum(-1), grad
 
 
@@ -191,7 +198,8 @@ def _evidence(
     return torch.where(is_good, 0.5 * fit, torch.inf), dK + _NUGGET * trace * eye
 
 
-def _subsample(n: int, n_max: int) -> Int[Tensor, " r"]:
+def subsample(n: int, n_max: int) -> Int[Tensor, " r"]:
+    """Return n_max of n rows, evenly spaced; all of them, if there are no more."""
     if n <= n_max:
         return torch.arange(n)
     return torch.linspace(0, n - 1, n_max, dtype=torch.float64).round().long()
@@ -204,7 +212,7 @@ def _random_starts(
     n_restarts: int,
     generator: torch.Generator | None,
 ) -> list[Float[Tensor, "o k"]]:
-    shape = (n_outputs, d + 3)
+    shape = (n_outputs, prior.n_hyper(d))
     return [
         prior.center(d)
         + torch.randn(shape, generator=generator, dtype=torch.float64)

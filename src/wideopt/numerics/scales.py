@@ -2,9 +2,15 @@
 
 Notation:
     X  (..., n, d)     points of the unit cube
-    Z  (..., n, d+1)   what the network sees: Z = (s ∘ (2X - 1), b)
+    Z  (..., n, d+1)   what the network sees: Z = (s ∘ (2w(X) - 1), b)
     s  (..., d)        input scales, one per dimension (as in ARD)
     b, o  (...)        bias scale and output scale: the function is o·h(Z; θ)
+    t  (..., d)        bend of each axis, 0 for none
+
+A bent axis is stretched at one end: w(x) = log(1 + (eᵗ - 1) x) / t maps [0, 1] onto
+itself; its slope falls from (eᵗ - 1)/t at 0 to (1 - e⁻ᵗ)/t at 1. With t > 0 it is as if
+the parameter had been given on a logarithmic scale. (Snoek et al. 2014 warp inputs to
+the same end, by a function with two parameters whose slope at 0 may be infinite.)
 """
 
 from __future__ import annotations
@@ -17,7 +23,9 @@ from torch import Tensor
 
 from wideopt.exceptions import InputError
 
-__all__ = ["Scales", "require_float64"]
+__all__ = ["Scales", "bent", "require_float64"]
+
+_FLAT = 1e-4  # below this |t| the series of w is exact to rounding
 
 
 def require_float64(**tensors: Tensor) -> None:
@@ -30,6 +38,14 @@ def require_float64(**tensors: Tensor) -> None:
             )
 
 
+def bent(X: Float[Tensor, "... d"], t: Float[Tensor, "... d"]) -> Tensor:
+    """Return w(X) = log(1 + (eᵗ - 1) X) / t, which is X at t = 0."""
+    is_flat = t.abs() < _FLAT
+    safe = torch.where(is_flat, 1.0, t)
+    curved = torch.log1p(torch.expm1(safe) * X) / safe
+    return torch.where(is_flat, X + 0.5 * t * X * (1.0 - X), curved)
+
+
 @dataclass(frozen=True)
 class Scales:
     """Input, bias and output scales; leading dimensions are a batch of outputs."""
@@ -37,6 +53,7 @@ class Scales:
     input: Float[Tensor, "... d"]
     bias: Float[Tensor, "..."]
     output: Float[Tensor, "..."]
+    bend: Float[Tensor, "... d"] | None = None
 
     def __post_init__(self) -> None:
         require_float64(input=self.input, bias=self.bias, output=self.output)
@@ -65,15 +82,19 @@ class Scales:
 
     def selected(self, outputs: list[int]) -> Scales:
         """Return the scales of some outputs of a batch (o,)."""
-        return Scales(self.input[outputs], self.bias[outputs], self.output[outputs])
+        bend = None if self.bend is None else self.bend[outputs]
+        scales = self.input[outputs], self.bias[outputs], self.output[outputs]
+        return Scales(*scales, bend)
 
     def embed(self, X: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d1"]:
-        """Return Z = (s ∘ (2X - 1), b), the input of the network."""
+        """Return Z = (s ∘ (2w(X) - 1), b), the input of the network."""
         require_float64(X=X)
         if X.ndim < 2 or X.shape[-1] != self.d:
             raise InputError(
                 f"X has shape {tuple(X.shape)}; expected (..., n, {self.d})."
             )
+        if self.bend is not None:
+            X = bent(X, self.bend.unsqueeze(-2))
         scaled = (2.0 * X - 1.0) * self.input.unsqueeze(-2)
         batch = torch.broadcast_shapes(scaled.shape[:-2], self.bias.shape)
         n = X.shape[-2]

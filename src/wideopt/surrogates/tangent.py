@@ -62,6 +62,8 @@ class Tangent:
         noise: variance of the noise in standardized units; None infers it.
         is_tuned: whether hyper-parameters are learned by evidence; if not, noise must
             be given, and scales are those below.
+        bend_spread: how far axes may be bent, if tuned: the prior deviation of each t
+            of `numerics.scales`; 0 leaves them straight.
         input_scale: of every input, if not tuned; the bias has scale 1.
         output_scale: of the output, if not tuned.
         seed: of the initial weights θ_0.
@@ -79,6 +81,7 @@ class Tangent:
     n_members: int = 1
     noise: float | None = None
     is_tuned: bool = True
+    bend_spread: float = 0.0
     input_scale: float = 1.0
     output_scale: float = 1.0
     seed: int = 0
@@ -86,6 +89,10 @@ class Tangent:
     def __post_init__(self) -> None:
         self._check_mean()
         self._check_untuned()
+        if not 0 <= self.bend_spread < math.inf:
+            raise InputError(
+                f"bend_spread must not be negative, but got {self.bend_spread}."
+            )
         if self.n_members < 1:
             raise InputError(f"n_members must be at least 1, but got {self.n_members}.")
         if self.noise is not None and not self.noise >= 0:
@@ -205,7 +212,7 @@ class Tangent:
             if math.isfinite(self.width):
                 theta_0 = self._theta_0(architecture, index, X.shape[1])
             hyper, evidence = learned(
-                architecture, theta_0, (X, targets), warm, self.noise
+                architecture, theta_0, (X, targets), warm, self.noise, self.bend_spread
             )
             members.append(_member(index, hyper, evidence.tolist()))
         return self._build(X, Y, weighted(members))
