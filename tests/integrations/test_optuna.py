@@ -66,6 +66,7 @@ IN_SHORT = ("auto", "neural-cbo", "turbo", "ucb1", "forest-ei", "random")
     [
         pytest.param(name, marks=() if name in IN_SHORT else pytest.mark.slow)
         for name in wo.methods()
+        if name != "pinn-bo"  # which needs a PDE, of real parameters
     ],
 )
 def test_every_method(method):
