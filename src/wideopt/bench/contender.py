@@ -40,7 +40,12 @@ class Observation(NamedTuple):
 
 @runtime_checkable
 class AskTell(Protocol):
-    """What the runner asks of a contender; every ask is followed by its tell."""
+    """What the runner asks of a contender; every ask is followed by its tell.
+
+    Where a task has batches, several asks are followed by their tells, in the same
+    order. A contender with a way of its own has `ask_many(n)`, which gives n configs or
+    fewer.
+    """
 
     def ask(self) -> Any:
         """The next config."""
@@ -148,6 +153,9 @@ class _Own:
 
     def ask(self) -> Any:
         return self._optimizer.ask()
+
+    def ask_many(self, n: int) -> list[Any]:
+        return list(self._optimizer.ask(n))
 
     def tell(self, x: Any, y: float, c: list[float]) -> None:
         self._optimizer.tell(x, y, c or None)

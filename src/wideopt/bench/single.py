@@ -112,36 +112,49 @@ def _steps(contender: Contender, task: Task, seed: int) -> Iterator[Record]:
     initial: list[Observation] = []
     session: AskTell | None = None
     parent = os.getppid()
-    for i in range(task.n_evals):
+    i = 0
+    while i < task.n_evals:
         if session is None and i >= len(design):
             session = contender.start(task, seed, initial)  # imports are not timed
         clock = _Clock()
-        x = design[i] if session is None else session.ask()
-        ask_cpu, ask_wall = clock.lap()
-        truth = task.truth(x)
+        n = min(task.n_batch, task.n_evals - i)
+        batch = [design[i]] if session is None else _asked(session, n)
+        ask_cpu, ask_wall = (lap / len(batch) for lap in clock.lap())
         # one stream an evaluation: all contenders meet the same noise at the same time
-        y, c = task.observed(truth, np.random.default_rng([seed, i]))
-        clock.lap()
-        if session is None:
-            initial.append(Observation(x, y, c))
-        else:
-            session.tell(x, y, c)
-        tell_cpu, tell_wall = clock.lap()
-        yield {
-            "x": _values(task.space, x),
-            "y": truth[0],
-            "c": truth[1],
-            "y_observed": y,
-            "c_observed": c,
-            "ask_cpu": ask_cpu,
-            "ask_wall": ask_wall,
-            "tell_cpu": tell_cpu,
-            "tell_wall": tell_wall,
-            "memory_mb": provenance.peak_memory_mb(),
-            "message": getattr(session, "message", ""),
-        }
+        outcomes = [
+            (truth, task.observed(truth, np.random.default_rng([seed, i + k])))
+            for k, truth in enumerate(map(task.truth, batch))
+        ]
+        for x, (truth, (y, c)) in zip(batch, outcomes, strict=True):
+            clock.lap()
+            if session is None:
+                initial.append(Observation(x, y, c))
+            else:
+                session.tell(x, y, c)
+            tell_cpu, tell_wall = clock.lap()
+            i += 1
+            yield {
+                "x": _values(task.space, x),
+                "y": truth[0],
+                "c": truth[1],
+                "y_observed": y,
+                "c_observed": c,
+                "ask_cpu": round(ask_cpu, 6),
+                "ask_wall": round(ask_wall, 6),
+                "tell_cpu": tell_cpu,
+                "tell_wall": tell_wall,
+                "memory_mb": provenance.peak_memory_mb(),
+                "message": getattr(session, "message", ""),
+            }
         if os.getppid() != parent:
             raise SystemExit("The runner is gone, so this run ends.")
+
+
+def _asked(session: AskTell, n: int) -> list[Any]:
+    if n == 1:
+        return [session.ask()]
+    many = getattr(session, "ask_many", None)
+    return [session.ask() for _ in range(n)] if many is None else many(n)
 
 
 def _values(space: Space, x: Any) -> list[Any]:

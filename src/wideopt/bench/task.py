@@ -124,6 +124,7 @@ class Task:
         pde: physics of the objective, for methods that use it; called when needed,
             since it brings torch.
         pde_title: the same for people, and for the record.
+        n_batch: how many configs are evaluated at a time.
     """
 
     name: str
@@ -138,6 +139,7 @@ class Task:
     outputs_of_seed: Callable[[int], Outputs] | None = None
     pde: Callable[[], Any] | None = None
     pde_title: str | None = None
+    n_batch: int = 1
 
     def __post_init__(self) -> None:
         if self.noise is not None and self.scales is None:
@@ -191,7 +193,9 @@ class Task:
         if self.noise is not None and self.scales is not None:
             sds = [float(sd) for sd in self.noise.sds(self.scales)]
             noise = {"rule": self.noise.label, "sds": sds}
-        physics = {} if self.pde is None else {"pde": self.pde_title}
+        more: dict[str, Any] = {} if self.pde is None else {"pde": self.pde_title}
+        if self.n_batch > 1:
+            more["n_batch"] = self.n_batch
         return {
             "name": self.name,
             "space": _space_form(self.space),
@@ -201,7 +205,7 @@ class Task:
             "optimum": self.optimum,
             "objective_range": None if self.scales is None else self.scales.ranges[0],
             "noise": noise,
-            **physics,
+            **more,
         }
 
 

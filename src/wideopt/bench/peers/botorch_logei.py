@@ -3,11 +3,13 @@
 Initial points: training data. Constraints: one more `SingleTaskGP` each,
 `LogConstrainedExpectedImprovement`; `LogProbabilityOfFeasibility` until a feasible
 point is known. The incumbent is the best feasible observation. Models are fitted
-afresh at every ask; settings: num_restarts = 10, raw_samples = 512.
+afresh at every ask; settings: num_restarts = 10, raw_samples = 512. Batches: one point
+after the other with qLogNEI, which knows those before it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,6 +19,11 @@ from botorch.acquisition.analytic import (
     LogExpectedImprovement,
     LogProbabilityOfFeasibility,
 )
+from botorch.acquisition.logei import (
+    qLogNoisyExpectedImprovement,
+    qLogProbabilityOfFeasibility,
+)
+from botorch.acquisition.objective import GenericMCObjective
 from botorch.fit import fit_gpytorch_mll
 from botorch.models.gp_regression import SingleTaskGP
 from botorch.models.model import Model
@@ -59,29 +66,69 @@ class LogEI:
 
     def ask(self) -> Any:
         """Fit the models and maximize the acquisition."""
+        return self._maximized(_acquisition, 1)[0]
+
+    def ask_many(self, n: int) -> list[Any]:
+        """Several at once."""
+        return self._maximized(_batch_acquisition, n)
+
+    def _maximized(
+        self, make: Callable[[Tensor, Tensor], AcquisitionFunction], n: int
+    ) -> list[Any]:
         X = torch.tensor([list(x) for x in self._X], dtype=torch.float64)
         Y = torch.tensor(self._Y, dtype=torch.float64)
         d = self._points.n_dims
         with manual_seed(self._seed * 100_003 + len(self._X)):
-            candidate, _ = optimize_acqf(
-                _acquisition(X, Y),
+            found, _ = optimize_acqf(
+                make(X, Y),
                 bounds=torch.stack([torch.zeros(d), torch.ones(d)]).double(),
-                q=1,
+                q=n,
                 num_restarts=self._num_restarts,
                 raw_samples=self._raw_samples,
+                sequential=True,
             )
-        return self._points.decode(candidate[0].numpy())
+        return [self._points.decode(point.numpy()) for point in found]
 
 
-def _acquisition(X: Tensor, Y: Tensor) -> AcquisitionFunction:
+def _fitted(X: Tensor, Y: Tensor) -> Model:
     models = [SingleTaskGP(X, column[:, None]) for column in Y.unbind(dim=1)]
     if len(models) == 1:
         fit_gpytorch_mll(ExactMarginalLogLikelihood(models[0].likelihood, models[0]))
-        return LogExpectedImprovement(models[0], best_f=float(Y[:, 0].max()))
-    model: Model = ModelListGP(*models)
+        return models[0]
+    model = ModelListGP(*models)
     fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+    return model
+
+
+def _batch_acquisition(X: Tensor, Y: Tensor) -> AcquisitionFunction:
+    model = _fitted(X, Y)
+    if Y.shape[1] == 1:
+        return qLogNoisyExpectedImprovement(model, X_baseline=X, prune_baseline=True)
+
+    def first(Z: Tensor, X: Tensor | None = None) -> Tensor:  # noqa: ARG001
+        return Z[..., 0]
+
+    def limit(i: int) -> Callable[[Tensor], Tensor]:
+        return lambda Z: Z[..., i]
+
+    limits = [limit(i) for i in range(1, Y.shape[1])]
+    if not bool((Y[:, 1:] <= 0).all(dim=1).any()):
+        return qLogProbabilityOfFeasibility(model, constraints=limits)
+    return qLogNoisyExpectedImprovement(
+        model,
+        X_baseline=X,
+        objective=GenericMCObjective(first),
+        constraints=limits,
+        prune_baseline=True,
+    )
+
+
+def _acquisition(X: Tensor, Y: Tensor) -> AcquisitionFunction:
+    model = _fitted(X, Y)
+    if Y.shape[1] == 1:
+        return LogExpectedImprovement(model, best_f=float(Y[:, 0].max()))
     limits: dict[int, tuple[float | None, float | None]]
-    limits = dict.fromkeys(range(1, len(models)), (None, 0.0))
+    limits = dict.fromkeys(range(1, Y.shape[1]), (None, 0.0))
     is_feasible = (Y[:, 1:] <= 0).all(dim=1)
     if not bool(is_feasible.any()):
         return LogProbabilityOfFeasibility(model, constraints=limits)

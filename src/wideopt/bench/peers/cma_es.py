@@ -70,6 +70,13 @@ class CMA:
             self._generation = list(self._es.ask())
         return self._points.decode(self._generation[len(self._told)])
 
+    def ask_many(self, n: int) -> list[Any]:
+        """The next members of the generation, fewer at its end."""
+        if not self._generation:
+            self._generation = list(self._es.ask())
+        rest = self._generation[len(self._told) :]
+        return [self._points.decode(point) for point in rest[:n]]
+
     def tell(self, x: Any, y: float, c: list[float]) -> None:  # noqa: ARG002
         """Note an outcome; a complete generation moves the strategy."""
         self._told.append((y, c))

@@ -53,6 +53,11 @@ class Hebo:
         row = self._hebo.suggest(n_suggestions=1).iloc[0]
         return self._points.decode([float(row[name]) for name in self._names])
 
+    def ask_many(self, n: int) -> list[Any]:
+        """Several at once."""
+        rows = self._hebo.suggest(n_suggestions=n)[self._names].to_numpy()
+        return [self._points.decode([float(u) for u in row]) for row in rows]
+
     def tell(self, x: Any, y: float, c: list[float]) -> None:
         """Observe an outcome: objective and constraints in one row."""
         point = self._points.encode(x)

@@ -8,6 +8,7 @@ categorical). All else is the sampler's default; options go to the sampler.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from wideopt.bench.contender import Observation
@@ -54,7 +55,7 @@ class OptunaStudy:
         )
         self._space = task.space
         self._distributions = _distributions(optuna.distributions, task.space)
-        self._trial: Any = None
+        self._trials: deque[Any] = deque()  # asked and not told
         for seen in initial:
             self._study.enqueue_trial(self._params(seen.x))
             self.ask()
@@ -65,14 +66,16 @@ class OptunaStudy:
 
     def ask(self) -> Any:
         """The next trial's config."""
-        self._trial = self._study.ask(self._distributions)
-        return self._space.config([self._trial.params[n] for n in self._space.names])
+        trial = self._study.ask(self._distributions)
+        self._trials.append(trial)
+        return self._space.config([trial.params[n] for n in self._space.names])
 
     def tell(self, x: Any, y: float, c: list[float]) -> None:  # noqa: ARG002
-        """Finish the trial just asked, which is the one at x."""
+        """Finish the first of the trials asked, which is the one at x."""
+        trial = self._trials.popleft()
         for i, value in enumerate(c):
-            self._trial.set_constraint(f"c{i}", value)
-        self._study.tell(self._trial, y)
+            trial.set_constraint(f"c{i}", value)
+        self._study.tell(trial, y)
 
 
 def _distributions(kinds: Any, space: Space) -> dict[str, Any]:

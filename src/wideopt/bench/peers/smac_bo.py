@@ -9,6 +9,7 @@ which SMAC would spend the budget on repeating points; its GP learns a noise lev
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -48,26 +49,27 @@ class Smac:
             logging_level=False,
             overwrite=True,
         )
-        self._asked: Any = None
+        self._asked: deque[Any] = deque()  # and not told
         for seen in initial:
             self.tell(*seen)
 
     def ask(self) -> Any:
         """The next trial's config."""
-        self._asked = self._smac.ask()
-        return self._points.decode([self._asked.config[name] for name in self._names])
+        info = self._smac.ask()
+        self._asked.append(info)
+        return self._points.decode([info.config[name] for name in self._names])
 
     def tell(self, x: Any, y: float, c: list[float]) -> None:
-        """Report the trial just asked, or one of the initial design."""
-        info = self._asked
-        if info is None:
+        """Report the first of the trials asked, or one of the initial design."""
+        if self._asked:
+            info = self._asked.popleft()
+        else:
             point = self._points.encode(x)
             values = {n: float(u) for n, u in zip(self._names, point, strict=True)}
             config = self._spaces.Configuration(self._box, values)
             info = self._histories.TrialInfo(config, seed=0)
         cost = penalized(self._initial, y, c)
         self._smac.tell(info, self._histories.TrialValue(cost=cost), save=False)
-        self._asked = None
 
 
 def _never(config: Any, seed: int = 0) -> float:

@@ -1,0 +1,83 @@
+"""Ranks in groups of tasks: by hand, and in the report of the arena."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from wideopt import bench
+from wideopt.bench.groups import groups_section, paired_ranks
+from wideopt.bench.single import run_one
+
+
+@pytest.fixture
+def runs(make_run):
+    def run(task, method, seed, best):
+        return dataclasses.replace(
+            make_run(Y=[9.0, best]), task=task, method=method, seed=seed
+        )
+
+    return [
+        run(f"{group}--{task}", method, seed, best + 0.01 * seed)
+        for group, order in (("easy", (1.0, 2.0, 3.0)), ("hard", (2.0, 1.0, 3.0)))
+        for task in "abcd"
+        for method, best in zip(("auto", "other", "random"), order, strict=True)
+        for seed in range(3)
+    ]
+
+
+def test_ranks_by_hand(runs):
+    methods, table = paired_ranks([r for r in runs if r.task.startswith("easy")])
+
+    assert methods == ["auto", "other", "random"]
+    assert table.shape == (12, 3)
+    assert np.array_equal(table.mean(axis=0), [1, 2, 3])
+
+
+def test_a_seed_that_a_method_lacks_is_left_out(runs):
+    some = [r for r in runs if not (r.method == "other" and r.seed == 2)]
+    _, table = paired_ranks([r for r in some if r.task == "easy--a"])
+    assert len(table) == 2
+
+
+def test_the_section_says_where_the_reference_is_ahead(runs, tmp_path):
+    text = groups_section(runs, tmp_path, "auto")
+    easy, hard = text.split("### ")[1:]
+
+    assert "12 pairs" in easy
+    assert easy.index("| auto | 1.00 |") < easy.index("| other | 2.00 | (0.000")
+    assert "| other | 1.00 | (1, F) |" in hard
+    assert ", T) |" in hard.split("random")[1].splitlines()[0]
+
+
+@pytest.mark.parametrize("name", ["random", "peer:optuna-tpe", "peer:cma"])
+def test_batches(name):
+    task = bench.get("arena").task("batch--branin", is_smoke=True)
+    record = run_one(name, task, seed=0)
+
+    assert task.n_batch == 4
+    assert record["status"] == "complete", record["error"]
+    assert len(record["trajectory"]["y"]) == task.n_evals
+    assert record["task"]["n_batch"] == 4
+
+
+@pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.BotorchWarning")
+def test_botorch_in_batches_with_constraints():
+    task = bench.get("arena").task("constrained--three-bar-truss", is_smoke=True)
+    record = run_one(
+        "peer:botorch-logei[num_restarts=2,raw_samples=16]",
+        dataclasses.replace(task, n_batch=2, n_evals=6),
+        seed=0,
+    )
+    assert record["status"] == "complete", record["error"]
+    assert len(record["trajectory"]["y"]) == 6
+
+
+def test_every_task_of_the_arena_can_be_made():
+    suite = bench.get("arena")
+    for name in suite.full:
+        if name.startswith(("noisy", "large", "batch", "constrained")):
+            assert suite.task(name).name == name
+    assert suite.task("noisy--levy-6-10%").noise.share == pytest.approx(0.1)
+    assert suite.task("mixed--mlp-wdbc").optimum is None
+    assert suite.task("bbob--f01-d05-i1").n_evals == 100
