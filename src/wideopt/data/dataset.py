@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -72,6 +72,10 @@ class Dataset:
     def with_pending(self, X: Float[Tensor, "q d"]) -> Dataset:
         """This data set with more points under way."""
         return replace(self, X_pending=torch.cat([self.X_pending, X]))
+
+    def selected(self, rows: Int[Tensor, " m"]) -> Dataset:
+        """Some of the observations."""
+        return replace(self, X=self.X[rows], Y=self.Y[rows])
 
     @property
     def n(self) -> int:

@@ -44,6 +44,7 @@ from wideopt.methods.base import (
     one_by_one,
     warped_when_fitted,
 )
+from wideopt.methods.condense import condensed
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_bo import FaithfulNeuralBO
 from wideopt.search.design import seed_from
@@ -160,6 +161,7 @@ class NeuralBO:
             return paper.chosen(
                 model, data, n, nu or _sampled(generator), generator
             ), state
+        data, state = condensed(data, state)
         surrogate = self._surrogate()
         if self.is_warped:
             data, state = warped_when_fitted(surrogate, data, state)

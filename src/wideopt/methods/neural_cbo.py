@@ -56,6 +56,7 @@ from wideopt.methods.base import (
     one_by_one,
     warped_when_fitted,
 )
+from wideopt.methods.condense import condensed
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_cbo import FaithfulNeuralCBO
 from wideopt.search.candidates import candidates
@@ -171,6 +172,7 @@ class NeuralCBO:
             model, state = paper.fitted(data, state, generator, self.cache)
             beta = 0.5 if self.beta is None else self._beta(model, generator)
             return paper.chosen(model, data, n, beta, generator), state
+        data, state = condensed(data, state)
         surrogate = self._surrogate()
         if self.is_warped:
             data, state = warped_when_fitted(surrogate, data, state)
