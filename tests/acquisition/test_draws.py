@@ -21,7 +21,7 @@ def test_a_seed_is_a_draw(model):
 def test_draws_have_the_moments_of_the_posterior(model):
     X = torch.tensor([[[0.03]], [[0.31]]], dtype=torch.float64)
     with torch.no_grad():
-        draws = [PenalizedDraw.of(model, s).objective(X[:, 0]) for s in range(40)]
+        draws = [PenalizedDraw.of(model, s).draw(X[:, 0])[:, 0] for s in range(40)]
         sample = torch.stack(draws)
         posterior = model.models[0].posterior(X[:, 0])
     deviation = posterior.variance.sqrt().squeeze(-1)
@@ -33,12 +33,12 @@ def test_draws_have_the_moments_of_the_posterior(model):
 def test_the_maximizer_is_feasible_or_least_infeasible(model):
     X = torch.linspace(0, 1, 201, dtype=torch.float64)[:, None, None]
 
-    def objective(x):
-        return -x[..., 0]  # the unconstrained minimum is at 1
+    def drawn(constraint):  # the unconstrained minimum is at 1
+        return lambda x: torch.cat([-x, constraint(x)], dim=-1)
 
-    feasible = PenalizedDraw(model, objective, [lambda x: x[..., 0] - 0.5], 1e3)
+    feasible = PenalizedDraw(model, drawn(lambda x: x - 0.5), 1e3)
     assert float(X[feasible(X).argmax()]) == 0.5
-    never = PenalizedDraw(model, objective, [lambda x: 1 + x[..., 0]], 1e3)
+    never = PenalizedDraw(model, drawn(lambda x: 1 + x), 1e3)
     assert float(X[never(X).argmax()]) == 0.0
 
 
@@ -57,5 +57,6 @@ def test_nu_is_the_factor_of_the_deviation_from_the_mean(recipe):
     A = torch.rand(9, 1, dtype=torch.float64)
     with torch.no_grad():
         mean = model.posterior(A[:, None, :]).mean[:, 0, 0]
-        one, part = (PenalizedDraw.of(model, 3, nu).objective(A) for nu in (1.0, 0.3))
+        draws = [PenalizedDraw.of(model, 3, nu).draw for nu in (1.0, 0.3)]
+        one, part = (draw(A)[:, 0] for draw in draws)
     assert torch.allclose(part - mean, 0.3 * (one - mean), atol=1e-6)

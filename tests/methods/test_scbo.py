@@ -54,8 +54,8 @@ def test_bilog_of_awkward_values(c):
 def drawn(f, *constraints):
     """Drawn functions, by their values."""
     draw = Mock(spec=PenalizedDraw)
-    draw.objective = lambda X: tensor(*f)
-    draw.constraints = [lambda X, c=c: tensor(*c) for c in constraints]
+    values = torch.stack([tensor(*column) for column in (f, *constraints)], dim=1)
+    draw.draw = lambda X: values
     return draw
 
 

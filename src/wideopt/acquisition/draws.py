@@ -6,7 +6,7 @@ evaluated anywhere, with gradients, at a cost linear in the number of points.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,9 +22,10 @@ from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = ["PenalizedDraw", "drawn_values"]
 
+_ROWS = 512  # points times outputs at a time: wide draws of more leave the cache
 _PENALTY = 1e3  # per unit of violation, against an objective of spread 1
 
-Draw = Callable[[Tensor], Tensor]  # (..., d) -> (...)
+Draw = Callable[[Tensor], Tensor]  # (..., d) -> (..., outputs)
 
 
 class PenalizedDraw(AcquisitionFunction):
@@ -35,28 +36,22 @@ class PenalizedDraw(AcquisitionFunction):
     infeasible point if there are none.
     """
 
-    def __init__(
-        self, model: Model, objective: Draw, constraints: Sequence[Draw], rho: float
-    ) -> None:
+    def __init__(self, model: Model, draw: Draw, rho: float) -> None:
         super().__init__(model=model)
-        self.objective, self.constraints, self.rho = objective, constraints, rho
+        self.draw, self.rho = draw, rho
 
     @classmethod
     def of(cls, model: Model, seed: int, nu: float = 1.0) -> PenalizedDraw:
         """A draw from the posterior, objective first, of ν times its deviation."""
-        outputs = outputs_of(model)
         with manual_seed(seed):
             generator = torch.Generator().manual_seed(seed)
-            draws = [_path(output, generator, nu) for output in outputs]
-        return cls(model, draws[0], draws[1:], _PENALTY)
+            return cls(model, _paths(model, generator, nu), _PENALTY)
 
     def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
         """The value at X."""
-        points = X.squeeze(-2)
-        value = -self.objective(points)
-        for draw in self.constraints:
-            value = value - self.rho * torch.relu(draw(points))
-        return value
+        values = self.draw(X.squeeze(-2))
+        penalty = torch.relu(values[..., 1:]).sum(dim=-1)
+        return -values[..., 0] - self.rho * penalty
 
 
 def drawn_values(
@@ -75,15 +70,31 @@ def drawn_values(
     return value
 
 
-def _path(model: Model, generator: torch.Generator, nu: float) -> Draw:
+def _paths(model: Model, generator: torch.Generator, nu: float) -> Draw:
+    """A draw of all outputs, in one pass where one model has them all."""
     if isinstance(model, TangentModel):
         sample = model.draw(generator, nu=nu)
-        return lambda X: sample(X.reshape(-1, X.shape[-1]))[0].reshape(X.shape[:-1])
+        n_rows = max(16, _ROWS // model.num_outputs)
+
+        def draw(X: Tensor) -> Tensor:
+            chunks = X.reshape(-1, X.shape[-1]).split(n_rows)
+            values = torch.cat([sample(chunk)[0] for chunk in chunks])
+            return values.reshape(*X.shape[:-1], -1)
+
+        return draw
+    outputs = outputs_of(model)
+    if len(outputs) == 1:
+        return _path(model, nu)
+    draws = [_paths(output, generator, nu) for output in outputs]
+    return lambda X: torch.cat([draw(X) for draw in draws], dim=-1)
+
+
+def _path(model: Model, nu: float) -> Draw:
     paths = draw_matheron_paths(model, sample_shape=torch.Size([1]))
 
     def draw(X: Tensor) -> Tensor:
         values: Tensor = paths(X.reshape(-1, X.shape[-1]))
-        return values.reshape(X.shape[:-1])
+        return values.reshape(*X.shape[:-1], 1)
 
     return draw if nu == 1.0 else _scaled(model, draw, nu)
 
@@ -93,7 +104,7 @@ def _scaled(model: Model, draw: Draw, nu: float) -> Draw:
 
     def scaled(X: Tensor) -> Tensor:
         posterior: Any = model.posterior(X.reshape(-1, 1, X.shape[-1]))
-        mean = posterior.mean.reshape(X.shape[:-1])
+        mean = posterior.mean.reshape(*X.shape[:-1], 1)
         moved: Tensor = mean + nu * (draw(X) - mean)
         return moved
 

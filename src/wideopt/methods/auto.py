@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.data.dataset import Dataset
+from wideopt.methods.account import account
 from wideopt.methods.base import Method, State
 from wideopt.methods.neural_bo import NeuralBO
 from wideopt.methods.neural_cbo import NeuralCBO
@@ -30,10 +31,12 @@ class Auto:
     Attributes:
         pde: physics of the objective; `Optimizer(..., pde=...)` sets it.
         is_maximized: whether the PDE is of what is maximized; `maximize` sets it.
+        verbose: whether the message of a result tells what was chosen, and why.
     """
 
     pde: Any = None
     is_maximized: bool = False
+    verbose: bool = False
     physics: PinnBO | None = field(init=False, repr=False)
     constrained: NeuralCBO = field(default_factory=NeuralCBO, init=False, repr=False)
     free: NeuralBO = field(default_factory=NeuralBO, init=False, repr=False)
@@ -59,6 +62,19 @@ class Auto:
         self, data: Dataset, n: int, state: State, generator: torch.Generator
     ) -> tuple[Float[Tensor, "n d"], State]:
         """The points of the chosen method."""
-        has_constraints = data.Y.shape[1] > 1
-        method: Method = self.constrained if has_constraints else self.free
-        return (self.physics or method).propose(data, n, state, generator)
+        name, why, method = self._chosen(data)
+        if not self.verbose:
+            return method.propose(data, n, state, generator)
+        rest = {k: v for k, v in state.items() if k not in ("message", "said")}
+        own = {"message": state["said"]} if state.get("said") else {}
+        points, state = method.propose(data, n, {**rest, **own}, generator)
+        said = str(state.get("message", ""))
+        told = " ".join(filter(None, [said, account(name, why, data, state)]))
+        return points, {**state, "said": said, "message": told}
+
+    def _chosen(self, data: Dataset) -> tuple[str, str, Method]:
+        if self.physics is not None:
+            return "pinn-bo", "the objective obeys a PDE", self.physics
+        if data.Y.shape[1] > 1:
+            return "neural-cbo", "there are constraints", self.constrained
+        return "neural-bo", "there are no constraints", self.free

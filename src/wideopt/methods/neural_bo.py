@@ -44,6 +44,7 @@ from wideopt.methods.base import (
     one_by_one,
     warped_when_fitted,
 )
+from wideopt.methods.blind import filling, is_blind, lost
 from wideopt.methods.condense import condensed
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_bo import FaithfulNeuralBO
@@ -171,12 +172,16 @@ class NeuralBO:
         n_local = n_candidates // 2
         search = Search(n_candidates - n_local, n_local, self.n_restarts or 4)
 
+        is_lost = is_blind(model, data)
+
         def choose(data: Dataset) -> Tensor:
+            if is_lost:
+                return filling(data, generator)
             factor = _sampled(generator) if nu is None else nu
             draw = PenalizedDraw.of(model, seed_from(generator), factor)
             return maximize(draw, data, generator, search)
 
-        return one_by_one(data, n, choose), state
+        return one_by_one(data, n, choose), lost(state, is_lost=is_lost)
 
     def _exploration(self, model: Model, state: State) -> tuple[float | None, State]:
         """ν (None is sampled), and the state with it if it was computed.

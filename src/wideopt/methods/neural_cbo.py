@@ -56,6 +56,7 @@ from wideopt.methods.base import (
     one_by_one,
     warped_when_fitted,
 )
+from wideopt.methods.blind import filling, is_blind, lost
 from wideopt.methods.condense import condensed
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_cbo import FaithfulNeuralCBO
@@ -178,14 +179,19 @@ class NeuralCBO:
             data, state = warped_when_fitted(surrogate, data, state)
         base, state = fitted(surrogate, data, state, self.cache)
         needs: list[float] = []
+        is_lost = is_blind(base, data)
 
         def choose(data: Dataset) -> Tensor:
+            if is_lost:
+                return filling(data, generator)
             model = hallucinated(surrogate, data, base, state)
             point, need = self.chosen(model, data, generator)
             needs.append(need)
             return point
 
         points = one_by_one(data, n, choose)
+        if is_lost:
+            return points, lost(state, is_lost=True)
         is_early = data.n < _N_JUDGED + 2 * data.n_dims
         need = -math.inf if is_early else needs[0]
         return points, explained(state, need, self.confidence)

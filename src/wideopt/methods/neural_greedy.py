@@ -82,9 +82,13 @@ class NeuralGreedy:
         )
 
         def choose(data: Dataset) -> Tensor:
-            objective, *constraints = self._fitted(data, generator)
-            model = GenericDeterministicModel(objective)
-            greedy = PenalizedDraw(model, objective, constraints, _PENALTY)
+            networks = self._fitted(data, generator)
+            model = GenericDeterministicModel(networks[0])
+
+            def values(X: Tensor) -> Tensor:
+                return torch.stack([network(X) for network in networks], dim=-1)
+
+            greedy = PenalizedDraw(model, values, _PENALTY)
             return maximize(greedy, data, generator, search)
 
         return one_by_one(data, n, choose), state

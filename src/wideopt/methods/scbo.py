@@ -89,11 +89,9 @@ class SCBO:
 def ranked(draw: PenalizedDraw, X: Float[Tensor, "m d"]) -> Float[Tensor, " m"]:
     """Values that order candidates: feasible ones by objective, others by violation."""
     with torch.no_grad():
-        violation = torch.zeros_like(X[:, 0])
-        for constraint in draw.constraints:
-            violation = violation + constraint(X).relu()
-        values = -draw.objective(X)
-    return torch.where(violation > 0, -_INFEASIBLE - violation, values)
+        drawn = draw.draw(X)
+        violation = drawn[:, 1:].relu().sum(dim=1)
+    return torch.where(violation > 0, -_INFEASIBLE - violation, -drawn[:, 0])
 
 
 def _transformed(data: Dataset) -> Dataset:
