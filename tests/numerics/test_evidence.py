@@ -215,3 +215,19 @@ def test_the_optimum_is_found_where_noise_is_below_rounding(data):
     low, high = Prior().bounds(2)
     is_free = (fits[0].hyper.vector > low) & (fits[0].hyper.vector < high)
     assert (grad * is_free).abs().max() < 0.3
+
+
+def test_a_hopeless_climb_ends_early_and_a_close_one_does_not():
+    X = torch.rand(
+        40, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
+    Y = torch.sin(5 * X[:, 0]) + X[:, 1]
+    Y = ((Y - Y.mean()) / Y.std())[None, :]
+    kernel = InfiniteKernel(Architecture(1, 2, "erf"), Scales.ones(2))
+    start = Prior().starts(2, (1,))
+    whole = fit_evidence(kernel, X, Y, start)
+    beaten = fit_evidence(kernel, X, Y, start, rival=whole.log_joint + 1e3)
+    level = fit_evidence(kernel, X, Y, start, rival=whole.log_joint)
+
+    assert int(beaten.n_iterations) <= 10 < int(whole.n_iterations)
+    assert torch.equal(level.hyper.vector, whole.hyper.vector)

@@ -36,6 +36,8 @@ __all__ = ["EvidenceFit", "fit_evidence", "inflation", "log_joint", "subsample"]
 
 _NUGGET = 2e-10  # of the mean of K's diagonal, as in `posterior`
 _N_HEAT = 10  # steps that every start may climb before the best is chosen
+_HOPELESS = 20.0  # behind in log evidence after that many steps: it will not catch up
+_HOPELESS_EACH = 0.5  # and for each row
 _CAUTION = 10  # pseudo-observations that say the model is calibrated
 
 
@@ -60,13 +62,15 @@ def fit_evidence(
     max_iterations: int = 100,
     n_max: int = 500,
     is_held: Bool[Tensor, "... k"] | None = None,
+    rival: Float[Tensor, "..."] | None = None,
 ) -> EvidenceFit:
     """Maximize log p(Y, ψ) for every output, from every start, and keep the best.
 
     All starts climb for a few steps; the best of each output then goes on. `kernel`
     gives the architecture (and weights); its own scales are ignored. The result is
     never worse than any start. Further restarts are drawn from the prior with
-    `generator`. What is held stays where it starts.
+    `generator`. What is held stays where it starts. Where after these first steps every
+    output is hopelessly behind the evidence of a rival, the climb ends there.
     """
     prior = Prior() if prior is None else prior
     _check(X, Y, n_restarts, generator)
@@ -85,6 +89,8 @@ def fit_evidence(
     heat = minimize_each(problem, torch.cat(starts), bounds=box, max_iterations=n_first)
     winner = heat.f.reshape(len(starts), n_outputs).argmin(0)
     picked = winner * n_outputs + torch.arange(n_outputs)
+    if rival is not None and _is_hopeless(-heat.f[picked], rival, len(rows)):
+        max_iterations = n_first
     best = minimize_each(
         problem, heat.x[picked], bounds=box, max_iterations=max_iterations - n_first
     )
@@ -93,6 +99,13 @@ def fit_evidence(
         -best.f.reshape(batch),
         (heat.n_iterations[picked] + best.n_iterations).reshape(batch),
     )
+
+
+def _is_hopeless(
+    reached: Float[Tensor, " o"], rival: Float[Tensor, "..."], n: int
+) -> bool:
+    margin = _HOPELESS + _HOPELESS_EACH * n
+    return bool((reached < rival.reshape(-1) - margin).all())
 
 
 def log_joint(

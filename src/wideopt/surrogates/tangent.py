@@ -204,6 +204,7 @@ class Tangent:
             return self._build(X, Y, self._untuned(X.shape[1], Y.shape[1]))
         targets = Standardization.of(Y).apply(Y)
         members: list[Json] = []
+        best: Tensor | None = None  # evidence so far
         for index, architecture in enumerate(self._networks()):
             warm = [Hyper.from_json(m["hyper"]) for m in known if m["index"] == index]
             if known and not warm:
@@ -212,8 +213,11 @@ class Tangent:
             if math.isfinite(self.width):
                 theta_0 = self._theta_0(architecture, index, X.shape[1])
             hyper, evidence = learned(
-                architecture, theta_0, (X, targets), warm, self.noise, self.bend_spread
+                *(architecture, theta_0, (X, targets), warm, self.noise),
+                bend_spread=self.bend_spread,
+                rival=None if warm else best,
             )
+            best = evidence if best is None else torch.maximum(best, evidence)
             members.append(_member(index, hyper, evidence.tolist()))
         return self._build(X, Y, weighted(members))
 

@@ -22,6 +22,7 @@ __all__ = ["learned", "weighted"]
 
 _BEND_GAIN = 4.0  # of log evidence that makes bent axes worthwhile,
 _BEND_GAIN_EACH = 0.5  # and for each axis
+_BEATEN = 30.0  # of log evidence behind another architecture
 _PRUNED = 0.02  # a network with less weight than this for every output is left out
 
 
@@ -31,13 +32,17 @@ def learned(
     data: tuple[Float[Tensor, "n d"], Float[Tensor, "o n"]],
     warm: list[Hyper],
     noise: float | None,
+    *,
     bend_spread: float = 0.0,
+    rival: Float[Tensor, " o"] | None = None,
 ) -> tuple[Hyper, Float[Tensor, " o"]]:
     """Hyper-parameters of maximal evidence, and that evidence.
 
     Climbed from `warm`, if there is any, else from several starts. Of the infinitely
     wide network, if θ_0 is None. A finite network starts where the infinite one ended,
-    if that has a closed form: it is close, and its evidence is cheaper to climb.
+    if that has a closed form: it is close, and its evidence is cheaper to climb. A
+    `rival` is the evidence of another architecture: one that is far behind it is not
+    climbed to the end.
     """
     X, targets = data
     d = X.shape[1]
@@ -47,9 +52,11 @@ def learned(
     if architecture.phi.expectations is not None:
         kernel = InfiniteKernel(architecture, Scales.ones(d))
         best = fit_evidence(
-            kernel, X, targets, starts, prior, is_held=_straight(starts)
+            *(kernel, X, targets, starts, prior),
+            is_held=_straight(starts),
+            rival=rival,
         )
-        if bend_spread > 0 and not warm:
+        if bend_spread > 0 and not warm and not _is_beaten(best, rival):
             best = _bent_if_worthwhile(kernel, data, best, prior)
         starts = _from_infinite(best.hyper, prior)
     if theta_0 is not None:
@@ -61,6 +68,11 @@ def learned(
         )
     hyper = best.hyper.inflated(inflation(kernel, X, targets, best.hyper))
     return hyper, best.log_joint
+
+
+def _is_beaten(fit: EvidenceFit, rival: Float[Tensor, " o"] | None) -> bool:
+    """Whether every output is so far behind that bends would not help."""
+    return rival is not None and bool((fit.log_joint < rival - _BEATEN).all())
 
 
 def _straight(starts: list[Hyper]) -> Bool[Tensor, "o k"] | None:
