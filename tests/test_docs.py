@@ -108,7 +108,15 @@ def run_commands(lines: list[str], folder: Path) -> None:
             assert python(*arguments, cwd=folder).strip(), f"{line} prints nothing"
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=name_of)
+def _marked(pages):
+    """The examples of most methods are slow: those of the main ones are enough."""
+    main = ("auto", "neural-bo", "neural-cbo", "pinn-bo", "go-ucb", "gp-ei", "random")
+    for page in pages:
+        is_slow = page.parent.name == "methods" and page.stem not in main
+        yield pytest.param(page, marks=pytest.mark.slow if is_slow else ())
+
+
+@pytest.mark.parametrize("page", _marked(p for p in PAGES if blocks(p)), ids=name_of)
 def test_code_of_the_page_runs(page, folder, monkeypatch):
     module = ModuleType("page")  # a real one: dataclasses look themselves up
     monkeypatch.setitem(sys.modules, "page", module)

@@ -24,6 +24,7 @@ def call(script, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_measurements_are_made_once_and_written_up(call, tmp_path, capsys):
     call("random", "no-such-method")
     assert "skipped: There is no method 'no-such-method'" in capsys.readouterr().err

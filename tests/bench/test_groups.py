@@ -61,6 +61,7 @@ def test_batches(name):
     assert record["task"]["n_batch"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.BotorchWarning")
 def test_botorch_in_batches_with_constraints():
     task = bench.get("arena").task("constrained--three-bar-truss", is_smoke=True)

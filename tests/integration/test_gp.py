@@ -28,13 +28,21 @@ def gaps(name, method, n_evals, seeds, **options):
 QUICK = {"n_candidates": 256, "n_restarts": 2}
 
 
+@pytest.mark.slow
 def test_branin():
     found = gaps("branin", "gp-ei", 25, range(3), **QUICK)
     assert median(found) < 0.05
     assert median(found) < median(gaps("branin", "random", 25, range(3))) / 10
 
 
-@pytest.mark.parametrize("method", ["gp-pi", "gp-ucb", "gp-ts"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param("gp-pi", marks=pytest.mark.slow),
+        pytest.param("gp-ucb", marks=pytest.mark.slow),
+        "gp-ts",
+    ],
+)
 def test_the_others_beat_random(method):
     found = gaps("branin", method, 20, [0], **QUICK)
     assert found[0] < median(gaps("branin", "random", 20, range(5)))
@@ -56,6 +64,7 @@ def test_crashes_are_kept_away_from():
     assert sum(t.state == "failed" for t in late) <= 4
 
 
+@pytest.mark.slow
 def test_a_constrained_optimum_on_the_boundary():
     def fun(x):
         return x[0] + x[1], [1.0 - x[0] ** 2 - x[1] ** 2]
@@ -67,6 +76,7 @@ def test_a_constrained_optimum_on_the_boundary():
     assert result.fun < 1.05  # 1, at (0, 1) and (1, 0)
 
 
+@pytest.mark.slow
 def test_a_mixed_optimum():
     space = {
         "rate": wo.Real(1e-5, 1e-1, log=True),

@@ -66,11 +66,11 @@ def test_a_restored_run_goes_on_as_the_unbroken_one(monkeypatch):
         return float(np.sin(5 * x[0]) + (x[1] - 0.4) ** 2)
 
     opt = wo.Optimizer([(0, 1)] * 2, method="neural-bo", seed=0)
-    for _ in range(30):
+    for _ in range(24):
         x = opt.ask()
         opt.tell(x, fun(x))
     again = wo.Optimizer.from_state_dict(opt.state_dict())
-    for _ in range(3):
+    for _ in range(2):
         x, other = opt.ask(), again.ask()
         assert np.array_equal(x, other)
         opt.tell(x, fun(x))

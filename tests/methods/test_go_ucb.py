@@ -363,7 +363,11 @@ def test_tuning_agrees_with_leaving_out_one_by_one():
 
 
 @pytest.mark.parametrize(
-    "options", [{"is_fast": True}, {"faithful": True, "horizon": 9}]
+    "options",
+    [
+        {"is_fast": True},
+        pytest.param({"faithful": True, "horizon": 9}, marks=pytest.mark.slow),
+    ],
 )
 def test_other_modes_run_and_are_restored(options):
     problem = wo.problems.get("branin")

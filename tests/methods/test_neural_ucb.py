@@ -209,7 +209,14 @@ def mean_best(method, n_seeds, options=None):
     return np.mean([run.fun for run in runs])
 
 
-@pytest.mark.parametrize("method", ["neural-ucb", "neural-ts", "neural-greedy"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param("neural-ucb", marks=pytest.mark.slow),
+        pytest.param("neural-ts", marks=pytest.mark.slow),
+        "neural-greedy",
+    ],
+)
 def test_best_value_is_at_most_half_of_what_random_search_finds(method):
     best = mean_best(method, 3, {"n_candidates": 256, "n_restarts": 2})
     assert best < 0.5 * mean_best("random", 12)

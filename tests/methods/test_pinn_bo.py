@@ -35,7 +35,9 @@ def wave(x):
     return math.cos(2.0 * float(x[0]) + 0.4)
 
 
-@pytest.mark.parametrize("seed", [21, 22, 23])
+@pytest.mark.parametrize(
+    "seed", [21, *(pytest.param(s, marks=pytest.mark.slow) for s in (22, 23))]
+)
 def test_few_evaluations_are_enough(seed):
     """Within 1% of the range in 10; random search is off by tens of percents."""
     result = wo.minimize(
