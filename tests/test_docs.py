@@ -116,7 +116,9 @@ def _marked(pages):
         yield pytest.param(page, marks=pytest.mark.slow if is_slow else ())
 
 
-@pytest.mark.parametrize("page", _marked(p for p in PAGES if blocks(p)), ids=name_of)
+@pytest.mark.parametrize(
+    "page", list(_marked(p for p in PAGES if blocks(p))), ids=name_of
+)
 def test_code_of_the_page_runs(page, folder, monkeypatch):
     module = ModuleType("page")  # a real one: dataclasses look themselves up
     monkeypatch.setitem(sys.modules, "page", module)
