@@ -64,7 +64,7 @@ def _short(*names):
         yield pytest.param(name, marks=() if name in names else pytest.mark.slow)
 
 
-@pytest.fixture(params=_short("constrained", "mixed"))
+@pytest.fixture(params=_short("mixed"))
 def problem(request):
     return PROBLEMS[request.param]
 
