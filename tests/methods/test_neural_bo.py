@@ -216,3 +216,15 @@ def test_faithful_beats_random_search():
 def test_bad_options(options, word):
     with pytest.raises(wo.InputError, match=word):
         create("neural-bo", options)
+
+
+def test_a_state_of_an_earlier_version_without_a_scale_goes_on():
+    opt = wo.Optimizer([(0, 1)] * 2, method="neural-bo", seed=0)
+    for x in np.random.default_rng(0).random((17, 2)):
+        opt.tell(x, float(((x - 0.3) ** 2).sum()))
+    x = opt.ask()
+    opt.tell(x, float(((x - 0.3) ** 2).sum()))
+    state = opt.state_dict()
+    assert state["method_state"].pop("warp", "none") != "none"
+
+    assert wo.Optimizer.from_state_dict(state).ask().shape == (2,)

@@ -86,7 +86,8 @@ def warped_when_fitted(
     surrogate: Tangent, data: Dataset, state: State
 ) -> tuple[Dataset, State]:
     """The data with the objective on the scale of `warp`, learned when a model is."""
-    if is_due(data.n, data.Z.shape[1], state):
+    # a state of an earlier version has no scale
+    if is_due(data.n, data.Z.shape[1], state) or "warp" not in state:
         is_same = state.get("n_columns") == data.Z.shape[1]
         judge = judge_of(surrogate, state.get("hyper") if is_same else None)
         with quiet(), torch.no_grad():
