@@ -2,8 +2,8 @@
 
 The formulas are in `_designs`; a limit that the box states anyway is left out. All
 variables are real, also where the original has sizes of a catalogue or two materials to
-choose from; so some optima lie below the printed ones. The sources are named from memory
-of the literature, and the printed optima that a test compares with likewise.
+choose from; so some optima lie below the printed ones. Sources, and the printed optima
+that a test compares with, are named from memory.
 
 Sources: Coello (2000) for vessel, beam and spring; Ray & Saini (2001) for the truss;
 Svanberg (1987) via Gandomi et al. (2013) for the cantilever; Rao (1996) for the column;
