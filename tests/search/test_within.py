@@ -35,6 +35,9 @@ class Disk(LowerBounds):
     def __call__(self, X):
         return ((X - 0.5).square().sum(-1) - self.radius**2).unsqueeze(-1)
 
+    def apart(self, X):
+        return self(X).diagonal()
+
 
 SEARCH = Search(64, 0, 2, 50)
 

@@ -13,7 +13,7 @@ feasible point is left at this confidence.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,6 +23,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.surrogates.base import outputs_of
+from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = [
     "LowerBounds",
@@ -51,10 +52,22 @@ class LowerBounds:
             return X[..., :0]
         return torch.cat([_bound(m, X, self.beta) for m in self.models], dim=-1)
 
+    def apart(self, X: Float[Tensor, "k d"]) -> Float[Tensor, " k"]:
+        """Each bound at a point of its own, with gradients."""
+        sizes = [m.num_outputs for m in self.models]
+        pairs = zip(self.models, X.split(sizes), strict=True)
+        return torch.cat([_bounds_apart(m, rows, self.beta) for m, rows in pairs])
+
+    @property
+    def k(self) -> int:
+        """The number of constraints."""
+        return sum(m.num_outputs for m in self.models)
+
     def needed(self, X: Float[Tensor, "... d"]) -> Float[Tensor, "..."]:
         """The least β at which each point is within its bounds: max u_i / σ_i."""
-        means = replace(self, beta=0.0)(X)
-        sigmas = means - replace(self, beta=1.0)(X)
+        moments = [_moments(m, X) for m in self.models]
+        means = torch.cat([mean for mean, _ in moments], dim=-1)
+        sigmas = torch.cat([sigma for _, sigma in moments], dim=-1)
         return (means / sigmas.clamp_min(1e-12)).amax(dim=-1)
 
     def excess(self, X: Float[Tensor, "... d"]) -> Float[Tensor, "..."]:
@@ -72,14 +85,25 @@ def constraint_bounds(model: Model, beta: float) -> LowerBounds:
     return LowerBounds([rest], beta)
 
 
-def _bound(model: Model, X: Tensor, beta: float) -> Float[Tensor, "... k"]:
+def _moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and deviation of all outputs at each point."""
     posterior: Any = model.posterior(X.unsqueeze(-2))
-    mean: Tensor = posterior.mean.squeeze(-2)
-    if beta == 0.0:
-        return mean
     sigma = posterior.variance.clamp_min(1e-20).sqrt().squeeze(-2)
-    bound: Tensor = mean - beta * sigma
-    return bound
+    return posterior.mean.squeeze(-2), sigma
+
+
+def _bound(model: Model, X: Tensor, beta: float) -> Float[Tensor, "... k"]:
+    mean, sigma = _moments(model, X)
+    return mean - beta * sigma
+
+
+def _bounds_apart(model: Model, X: Tensor, beta: float) -> Float[Tensor, " k"]:
+    if not isinstance(model, TangentModel):
+        return _bound(model, X, beta).diagonal()
+    mean, variance = model.marginals_apart(X)
+    s = model.standardization
+    sigma = s.scale * variance.clamp_min(1e-20).sqrt()
+    return s.shift + s.scale * mean - beta * sigma
 
 
 class NegativeBound(AcquisitionFunction):

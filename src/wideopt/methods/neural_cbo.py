@@ -41,6 +41,7 @@ from botorch.models.model import Model, ModelList
 from jaxtyping import Float
 from torch import Tensor
 
+from wideopt.acquisition.at_point import ImprovementAtPoint
 from wideopt.acquisition.bounds import LowerBounds, NegativeNeed, constraint_bounds
 from wideopt.acquisition.draws import PenalizedDraw
 from wideopt.data.dataset import Dataset
@@ -218,7 +219,8 @@ class NeuralCBO:
             draw = PenalizedDraw.of(model, seed_from(generator))
             return maximize(draw, data, generator, search), -math.inf
         bounds = replace(bounds, beta=max(bounds.beta, need + _MARGIN))
-        found = maximize_within(improvement, bounds, data, generator, search)
+        at_point = ImprovementAtPoint.of(model, best, bounds.beta)
+        found = maximize_within(improvement, bounds, data, generator, search, at_point)
         return found.point, -math.inf
 
     @property

@@ -54,8 +54,8 @@ class InfiniteKernel(Kernel[InfiniteSide]):
     """The limit of `TangentKernel` for activations relu, erf and sin.
 
     The architecture's width plays no part in the kernel; `draw_width` is that of the
-    finite network which stands in for a prior draw: by default 4096 for one hidden
-    layer, whose cost is linear in it, and 512 for more, whose cost is quadratic.
+    finite network which stands in for a prior draw: by default 1024 for one hidden
+    layer, whose cost is linear in it, and 256 for more, whose cost is quadratic.
     """
 
     architecture: Architecture
@@ -157,7 +157,7 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         is_halved = self.architecture.init == "antisymmetric"
         finite = replace(
             self.architecture,
-            width=self.draw_width or (4096 if self.architecture.depth == 1 else 512),
+            width=self.draw_width or (1024 if self.architecture.depth == 1 else 256),
             init="gaussian" if is_halved else self.architecture.init,
         )
         weights = finite.initial_weights(self.scales.d, generator)

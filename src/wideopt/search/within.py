@@ -8,6 +8,7 @@ Where no candidate fulfills the bounds, the excess is minimized first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +32,7 @@ __all__ = ["Found", "Pool", "maximize_within"]
 _TOLERANCE = 1e-6  # of an excess, in typical magnitudes of the constraints
 
 Vector = NDArray[np.float64]
+AtPoint = Callable[[Vector], tuple[Vector, Vector]]
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,19 @@ def maximize_within(
     data: Dataset,
     generator: torch.Generator,
     search: Search | None = None,
+    at_point: AtPoint | None = None,
 ) -> Found:
-    """The best new legal point within the bounds, or that of least excess."""
+    """The best new legal point within the bounds, or that of least excess.
+
+    Args:
+        acqf: what to maximize.
+        bounds: of the constraints.
+        data: what is known.
+        generator: of candidates.
+        search: how hard to search.
+        at_point: (-acqf, -LCB_1, ...) and their Jacobian at a point, if there is a
+            faster way to them than automatic differentiation.
+    """
     search = search or Search()
     if not bounds.models:
         return Found(maximize(acqf, data, generator, search), 0.0)
@@ -72,7 +85,8 @@ def maximize_within(
             pool = pool.joined(acqf, bounds, starts)
         free = real_dims(data.space)
         if free:
-            ends = [_Climb(acqf, bounds, x, free).end(search.max_iter) for x in starts]
+            at_point = at_point or _BothByAutograd(acqf, bounds)
+            ends = [_Climb(at_point, x, free).end(search.max_iter) for x in starts]
             pool = pool.joined(acqf, bounds, snapped(data.space, torch.stack(ends)))
     order = pool.order
     ranks = -torch.arange(len(order)).to(X)
@@ -137,20 +151,29 @@ class _Ranked(AcquisitionFunction):
         return torch.where(excess <= _TOLERANCE, value, -1e9 * (1.0 + excess))
 
 
+class _BothByAutograd:
+    """The same numbers for any models, by one backward pass."""
+
+    def __init__(self, acqf: AcquisitionFunction, bounds: LowerBounds) -> None:
+        self.acqf, self.bounds = acqf, bounds
+
+    def __call__(self, x: Vector) -> tuple[Vector, Vector]:
+        point = torch.from_numpy(x)
+        copies = point.repeat(self.bounds.k + 1, 1).requires_grad_()
+        value = -self.acqf(copies[:1].unsqueeze(-2))
+        both = torch.cat([value, -self.bounds.apart(copies[1:])])
+        (slopes,) = torch.autograd.grad(both.sum(), copies)
+        return both.detach().cpu().numpy(), slopes.cpu().numpy()
+
+
 class _Climb:
     """One climb under the bounds; discrete dimensions stay where they are."""
 
     def __init__(
-        self,
-        acqf: AcquisitionFunction,
-        bounds: LowerBounds,
-        start: Float[Tensor, " d"],
-        free: list[int],
+        self, at_point: AtPoint, start: Float[Tensor, " d"], free: list[int]
     ) -> None:
-        self.acqf, self.bounds, self.start, self.free = acqf, bounds, start, free
-        self.known: dict[bytes, tuple[Vector, NDArray[np.float64]]] = {}
-        with torch.no_grad():
-            self.k = bounds(start).shape[-1]
+        self.at_point, self.start, self.free = at_point, start, free
+        self.known: dict[bytes, tuple[Vector, Vector]] = {}
 
     def end(self, max_iter: int) -> Float[Tensor, " d"]:
         """Where the climb ends; its start if it goes astray."""
@@ -169,25 +192,22 @@ class _Climb:
             method="SLSQP",
             options={"maxiter": max_iter, "ftol": 1e-8},
         )
-        return self._point(found.x) if np.isfinite(found.x).all() else self.start
+        if not np.isfinite(found.x).all():
+            return self.start
+        return torch.from_numpy(self._point(found.x)).to(self.start)
 
-    def _point(self, x: Vector) -> Float[Tensor, " d"]:
-        point = self.start.clone()
-        point[self.free] = torch.from_numpy(np.clip(x, 0.0, 1.0)).to(point)
+    def _point(self, x: Vector) -> Vector:
+        point = self.start.cpu().numpy().copy()
+        point[self.free] = np.clip(x, 0.0, 1.0)
         return point
 
-    def _at(self, x: Vector) -> tuple[Vector, NDArray[np.float64]]:
-        """(-value, -LCB_1, ...) and its Jacobian, by one backward pass of copies."""
+    def _at(self, x: Vector) -> tuple[Vector, Vector]:
+        """(-value, -LCB_1, ...) and its Jacobian, each point once."""
         key = x.tobytes()
         if key not in self.known:
-            point = self._point(x)
-            copies = point.repeat(self.k + 1, 1).requires_grad_()
-            value = -self.acqf(copies[:1].unsqueeze(-2))
-            bounds = -self.bounds(copies[1:]).diagonal()
-            both = torch.cat([value, bounds])
-            (slopes,) = torch.autograd.grad(both.sum(), copies)
+            values, slopes = self.at_point(self._point(x))
             self.known[key] = (
-                np.nan_to_num(both.detach().cpu().numpy(), posinf=1e30, neginf=-1e30),
-                np.nan_to_num(slopes[:, self.free].cpu().numpy()),
+                np.nan_to_num(values, posinf=1e30, neginf=-1e30),
+                np.nan_to_num(slopes[:, self.free]),
             )
         return self.known[key]

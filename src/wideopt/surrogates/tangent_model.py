@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from wideopt.numerics.conditioning import Posterior
@@ -72,6 +72,21 @@ class TangentModel(MomentModel):
             return parts[0]
         mean = self._average([m for m, _ in parts], 1)
         return mean, self._average([v + (m - mean).square() for m, v in parts], 1)
+
+    def marginals_apart(
+        self, X: Float[Tensor, "... o d"]
+    ) -> tuple[Float[Tensor, "... o"], Float[Tensor, "... o"]]:
+        """Mean and variance of each standardized output at a point of its own.
+
+        The gradient of their sum is then the Jacobian of all outputs: one pass.
+        """
+        parts: list[tuple[Tensor, Tensor]]
+        parts = [member.marginals(X.unsqueeze(-2)) for member in self.members]
+        parts = [(m.squeeze(-1), v.squeeze(-1)) for m, v in parts]
+        if len(parts) == 1:
+            return parts[0]
+        mean = self._average([m for m, _ in parts], 0)
+        return mean, self._average([v + (m - mean).square() for m, v in parts], 0)
 
     def _average(self, parts: list[Tensor], n_trailing: int) -> Tensor:
         """Σ w_i part_i, for parts with n_trailing dimensions after the outputs'."""
@@ -161,13 +176,21 @@ class TangentModel(MomentModel):
 
         Each is of one member, and of ν times the deviation from that member's mean.
         """
-        draws = tuple(member.draw(generator, n_draws, nu) for member in self.members)
         cumulated = self.weights.cumsum(dim=0).cpu()
         u = torch.rand(
             (1, n_draws, self.num_outputs), generator=generator, dtype=torch.float64
         )
         chosen = (u > cumulated[:-1].unsqueeze(1)).sum(dim=0)
-        return TangentDraws(draws, chosen, self.standardization)
+        parts: list[_Part] = []
+        for i, member in enumerate(self.members):
+            outputs = (chosen == i).any(dim=0).nonzero().flatten().tolist()
+            if not outputs:
+                continue
+            is_all = len(outputs) == self.num_outputs
+            part = member if is_all else member.selected(outputs)
+            drawn = part.draw(generator, n_draws, nu)
+            parts.append(_Part(drawn, outputs, chosen[:, outputs] == i))
+        return TangentDraws(tuple(parts), self.standardization)
 
     def independent_draw(
         self, X: Float[Tensor, "... q d"], generator: torch.Generator
@@ -180,24 +203,33 @@ class TangentModel(MomentModel):
 
 
 @dataclass(frozen=True)
-class TangentDraws:
-    """Sampled functions; `chosen` tells which member each comes from."""
+class _Part:
+    """Functions of one member for some of the outputs, and which of them count."""
 
-    draws: tuple[Draw, ...]
-    chosen: Int[Tensor, "s o"]
+    draw: Draw
+    outputs: list[int]
+    is_chosen: Bool[Tensor, "s o"]
+
+
+@dataclass(frozen=True)
+class TangentDraws:
+    """Sampled functions, each of one member."""
+
+    parts: tuple[_Part, ...]
     standardization: Standardization
 
     def __call__(self, X: Float[Tensor, "... q d"]) -> Float[Tensor, "s ... q o"]:
         """Values of all s functions at X, in the units of the data."""
-        values: Tensor | None = None
-        for i, draw in enumerate(self.draws):
-            is_chosen = self.chosen == i
-            if not bool(is_chosen.any()):
-                continue
-            part = draw(X.unsqueeze(-3)).movedim(-2, -1)  # (s, *t, q, o)
-            mask = is_chosen.reshape(
-                is_chosen.shape[0], *(1,) * (part.ndim - 2), is_chosen.shape[1]
-            ).to(part.device)
-            values = part if values is None else torch.where(mask, part, values)
-        assert values is not None  # every draw comes from some member
-        return values * self.standardization.scale + self.standardization.shift
+        s = self.standardization
+        columns: list[Tensor | None] = [None] * s.shift.shape[0]
+        for part in self.parts:
+            values = part.draw(X.unsqueeze(-3)).movedim(-2, -1)  # (s, *t, q, o)
+            for i, output in enumerate(part.outputs):
+                column, known = values[..., i], columns[output]
+                if known is not None:
+                    mask = part.is_chosen[:, i].to(column.device)
+                    mask = mask.reshape(-1, *(1,) * (column.ndim - 1))
+                    column = torch.where(mask, column, known)
+                columns[output] = column
+        chosen = [column for column in columns if column is not None]
+        return torch.stack(chosen, dim=-1) * s.scale + s.shift
