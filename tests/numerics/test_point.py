@@ -28,7 +28,8 @@ def _posterior(activation, depth, is_bent, o=3, d=4, n=30, seed=0, **kwargs):
 
 @pytest.mark.parametrize("is_bent", [False, True])
 @pytest.mark.parametrize(
-    ("activation", "depth"), [("erf", 1), ("erf", 2), ("relu", 1), ("relu", 3)]
+    ("activation", "depth"),
+    [("erf", 1), ("erf", 2), ("relu", 1), ("relu", 3), ("bowl", 1)],
 )
 def test_values_and_gradients_are_those_of_autograd(activation, depth, is_bent):
     posterior = _posterior(activation, depth, is_bent)

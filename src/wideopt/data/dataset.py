@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wideopt.data._trial import Trial
+from wideopt.data.robust import robust_constraint, robust_objective
 from wideopt.space import Space
 
 __all__ = ["Dataset"]
-
-_WILD = 100.0  # a spread so many times that of the better half is one of outliers
 
 Point: TypeAlias = "NDArray[np.float64]"
 
@@ -38,6 +37,7 @@ class Dataset:
     X: Float[Tensor, "n d"]
     Y: Float[Tensor, "n outputs"]
     X_pending: Float[Tensor, "q d"]
+    whole: tuple[int, ...] = ()  # columns of Z whose tails are not compressed
 
     @classmethod
     def of(
@@ -108,14 +108,18 @@ class Dataset:
 
         A constraint of which no value is known yet has no column.
         """
-        columns = [_robust_objective(self.Y[:, 0])]
-        columns += [_robust_constraint(c) for c in self._known_constraints]
+        columns = [robust_objective(self.Y[:, 0], is_whole=0 in self.whole)]
+        columns += [
+            robust_constraint(c, is_whole=i in self.whole)
+            for i, c in enumerate(self.known_constraints, start=1)
+        ]
         if bool(self.is_failed.any()):
-            columns.append(_robust_constraint(_crash_margin(self.X, self.is_failed)))
+            columns.append(robust_constraint(_crash_margin(self.X, self.is_failed)))
         return torch.stack(columns, dim=1)
 
     @property
-    def _known_constraints(self) -> list[Tensor]:
+    def known_constraints(self) -> list[Tensor]:
+        """The constraints of which any value is known."""
         return [c for c in self.Y[:, 1:].unbind(dim=1) if not bool(c.isnan().all())]
 
 
@@ -123,31 +127,6 @@ def _outcome(trial: Trial, n_constraints: int) -> Point:
     y = np.nan if trial.y is None else trial.y
     c = trial.c if trial.c is not None else (np.nan,) * n_constraints
     return np.array([y, *c], dtype=np.float64)
-
-
-def _robust_objective(y: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
-    """Median 0, robust spread 1; far tails compressed, order kept.
-
-    Bad values matter little, so they are compressed beyond 5 spreads; good ones are
-    what we look for, so only beyond 20.
-    """
-    known = y[~y.isnan()]
-    if known.numel() == 0:
-        return y
-    if known.abs().max() > 1e100:  # or differences would overflow
-        y, known = y * 1e-200, known * 1e-200
-    z = (y - known.median()) / _spread_of_the_good(known)
-    return torch.where(z > 0, _compress(z, 5.0), -_compress(-z, 20.0))
-
-
-def _robust_constraint(c: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
-    """Typical magnitude 1; 0 stays 0, so the sign is kept exactly."""
-    known = c[~c.isnan()].abs()
-    positive = known[known > 0]
-    if positive.numel() == 0:
-        return c
-    z = (c / positive.median()).abs()
-    return c.sign() * _compress(z, 5.0).clamp_min(1e-300)  # z may underflow
 
 
 def _crash_margin(
@@ -165,34 +144,3 @@ def _crash_margin(
     is_same = is_failed[:, None] == is_failed[None, :]
     nearest = distance.masked_fill(is_same, torch.inf).min(dim=1).values
     return torch.where(is_failed, nearest, -nearest)
-
-
-def _spread_of_the_good(y: Float[Tensor, " n"]) -> Tensor:
-    """The spread; that of the better half alone, if a quarter and more are wild.
-
-    Else those would be 1 apart, and all the others equal.
-    """
-    spread, median = _spread(y), y.median()
-    better = (median - y.quantile(0.25)) / 0.6745
-    is_wild = spread > _WILD * better and better > 1e-12 * median.abs()
-    return better if is_wild else spread
-
-
-def _spread(y: Float[Tensor, " n"]) -> Tensor:
-    """Interquartile range over that of a unit normal; falls back for ties."""
-    median = y.median()
-    spread = (y.quantile(0.75) - y.quantile(0.25)) / 1.349
-    rounding = 1e-12 * median.abs()
-    if spread > rounding:
-        return spread
-    # More than half are equal. The median of the other deviations, not their mean,
-    # since one of them may be wild.
-    deviations = (y - median).abs()
-    deviations = deviations[deviations > rounding]
-    return deviations.median() if deviations.numel() > 0 else torch.ones_like(median)
-
-
-def _compress(z: Tensor, start: float) -> Tensor:
-    """Identity up to start, then start + log(1 + log(1 + excess)): smooth, monotone."""
-    excess = (z - start).clamp(0.0, 1e300)
-    return torch.where(z > start, start + excess.log1p().log1p(), z)

@@ -34,7 +34,7 @@ Judge: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """Maps points (n, d) and rows of values (m, n) to log likelihoods (m) of the rows."""
 
 _N_MIN = 8  # of fewer values, skewness says nothing
-_N_STEPS = 33  # of δ tried, over eight decades
+_DECADES = 8  # over which δ is tried
 _MARGIN = 0.1  # gain of log likelihood for each value that makes a warp worthwhile
 
 
@@ -56,13 +56,14 @@ class Warp:
             return best
         feasible = y[data.is_feasible]
         origins = {float((feasible if len(feasible) else known).min())}
+        n_each = 1
         if judge is None:
-            judge = _as_normal
+            judge, n_each = _as_normal, 4
         else:
             origins.add(float(known.min()))
         bar = float(judge(X, known[None, :])) + _MARGIN * len(known)
         for origin in sorted(origins):
-            warps = cls._around(origin, known)
+            warps = cls._around(origin, known, n_each)
             if not warps:
                 continue
             values = torch.stack([warp(known) for warp in warps])
@@ -74,13 +75,18 @@ class Warp:
         return best
 
     @classmethod
-    def _around(cls, origin: float, known: Float[Tensor, " n"]) -> list[Warp]:
+    def _around(
+        cls, origin: float, known: Float[Tensor, " n"], n_each: int
+    ) -> list[Warp]:
+        """Warps of n_each scales a decade."""
         gaps = (known - origin).abs()
         positive = gaps[gaps > 0]
         if positive.numel() < _N_MIN:
             return []
         least = max(positive.quantile(0.1), 1e-8 * positive.max())
-        deltas = torch.logspace(0.0, -8.0, _N_STEPS).to(gaps) * 10 * gaps.max()
+        n_steps = 1 + _DECADES * n_each
+        shares = torch.logspace(0.0, -float(_DECADES), n_steps).to(gaps)
+        deltas = shares * 10 * gaps.max()
         return [cls(origin, float(delta)) for delta in deltas if delta >= least]
 
     def log_slope(self, y: Float[Tensor, " n"]) -> Float[Tensor, ""]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import torch
@@ -19,13 +20,14 @@ from torch import Tensor
 
 from wideopt.acquisition.improvement import SumOfLogs, log_feasibility
 from wideopt.data.dataset import Dataset
+from wideopt.data.tails import whole_columns
 from wideopt.data.warp import Warp
 from wideopt.exceptions import InputError
 from wideopt.surrogates.base import Surrogate, outputs_of, quiet
 from wideopt.surrogates.physics import Physics
 from wideopt.surrogates.tangent import Tangent
 from wideopt.surrogates.tangent_model import TangentModel
-from wideopt.surrogates.warp_evidence import judge_of
+from wideopt.surrogates.warp_evidence import scale_evidence
 
 __all__ = [
     "Method",
@@ -39,7 +41,7 @@ __all__ = [
     "incumbent",
     "is_due",
     "one_by_one",
-    "warped_when_fitted",
+    "scaled_when_fitted",
 ]
 
 State: TypeAlias = "dict[str, Any]"
@@ -82,20 +84,23 @@ def is_due(n: int, n_columns: int, state: State) -> bool:
     return n >= at + max(1, at // 8) or state.get("n_columns") != n_columns
 
 
-def warped_when_fitted(
-    surrogate: Tangent, data: Dataset, state: State
-) -> tuple[Dataset, State]:
-    """The data with the objective on the scale of `warp`, learned when a model is."""
-    # a state of an earlier version has no scale
-    if is_due(data.n, data.Z.shape[1], state) or "warp" not in state:
-        is_same = state.get("n_columns") == data.Z.shape[1]
-        judge = judge_of(surrogate, state.get("hyper") if is_same else None)
+def scaled_when_fitted(data: Dataset, state: State) -> tuple[Dataset, State]:
+    """The data on the scales of highest evidence, learned when a model is.
+
+    That of the objective is logarithmic or not (`data.warp`); then the tails of each
+    output are compressed or not (`data.tails`).
+    """
+    # a state of an earlier version has no scales
+    is_new = "warp" not in state or "whole" not in state
+    if is_new or is_due(data.n, data.Z.shape[1], state):
         with quiet(), torch.no_grad():
-            warp = Warp.of(data, judge)
+            warp = Warp.of(data, scale_evidence)
+            whole = whole_columns(warp.applied(data), scale_evidence)
         scale = None if math.isinf(warp.delta) else [warp.origin, warp.delta]
-        state = {**state, "warp": scale}
-    scale = state["warp"]
-    return data if scale is None else Warp(*scale).applied(data), state
+        state = {**state, "warp": scale, "whole": list(whole)}
+    if state["warp"] is not None:
+        data = Warp(*state["warp"]).applied(data)
+    return replace(data, whole=tuple(state["whole"])), state
 
 
 def fitted(

@@ -42,7 +42,7 @@ from wideopt.methods.base import (
     check_positive,
     fitted,
     one_by_one,
-    warped_when_fitted,
+    scaled_when_fitted,
 )
 from wideopt.methods.blind import filling, is_blind, lost
 from wideopt.methods.condense import condensed
@@ -165,7 +165,7 @@ class NeuralBO:
         data, state = condensed(data, state)
         surrogate = self._surrogate()
         if self.is_warped:
-            data, state = warped_when_fitted(surrogate, data, state)
+            data, state = scaled_when_fitted(data, state)
         model, state = fitted(surrogate, data, state, self.cache)
         nu, state = self._exploration(model, state)
         n_candidates = self.n_candidates or 1024

@@ -55,7 +55,7 @@ from wideopt.methods.base import (
     hallucinated,
     incumbent,
     one_by_one,
-    warped_when_fitted,
+    scaled_when_fitted,
 )
 from wideopt.methods.blind import filling, is_blind, lost
 from wideopt.methods.condense import condensed
@@ -177,7 +177,7 @@ class NeuralCBO:
         data, state = condensed(data, state)
         surrogate = self._surrogate()
         if self.is_warped:
-            data, state = warped_when_fitted(surrogate, data, state)
+            data, state = scaled_when_fitted(data, state)
         base, state = fitted(surrogate, data, state, self.cache)
         needs: list[float] = []
         is_lost = is_blind(base, data)

@@ -34,6 +34,7 @@ Expectations = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 # 1.5e-7, where rounding of the correlation itself already dominates.
 _RHO_END = 1.0 - 1e-14
 _TINY = 1e-290
+BOWL = 1.0  # g, the weight of squares beside erf
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,29 @@ def _silu_slope(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return s * (1.0 + z * (1.0 - s))
 
 
+def _alternate(even: Tensor, odd: Tensor) -> Tensor:
+    """√2 times one function for units 0, 2, ..., another for units 1, 3, ..."""
+    is_even = torch.arange(even.shape[-1], device=even.device) % 2 == 0
+    return math.sqrt(2.0) * torch.where(is_even, even, odd)
+
+
+def _bowl_phi(z: Float[Tensor, "... m"]) -> Float[Tensor, "... m"]:
+    return _alternate(torch.erf(z), BOWL * z.square())
+
+
+def _bowl_slope(z: Float[Tensor, "... m"]) -> Float[Tensor, "... m"]:
+    return _alternate(_erf_slope(z), 2 * BOWL * z)
+
+
+def _bowl_expectations(
+    a: Float[Tensor, "..."], b: Float[Tensor, "..."], c: Float[Tensor, "..."]
+) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
+    """Those of erf plus g²(ab + 2c²) and 4g²c, those of g u²."""
+    mean, slope = _erf_expectations(a, b, c)
+    g2 = BOWL**2
+    return mean + g2 * (a * b + 2 * c.square()), slope + 4 * g2 * c
+
+
 _relu = Activation(
     name="relu",
     gain=math.sqrt(2.0),
@@ -159,6 +183,14 @@ _sin = Activation(
     dphi=torch.cos,
     expectations=_sin_expectations,
 )
+_bowl = Activation(
+    name="bowl",
+    gain=1.0,
+    is_smooth=True,
+    phi=_bowl_phi,
+    dphi=_bowl_slope,
+    expectations=_bowl_expectations,
+)
 ACTIVATIONS: dict[str, Activation] = {
-    each.name: each for each in (_relu, _erf, _tanh, _silu, _sin)
+    each.name: each for each in (_relu, _erf, _tanh, _silu, _sin, _bowl)
 }

@@ -34,7 +34,7 @@ from wideopt.numerics.scales import require_float64
 
 __all__ = ["EvidenceFit", "fit_evidence", "inflation", "log_joint", "subsample"]
 
-_NUGGET = 2e-10  # of the mean of K's diagonal, as in `posterior`
+_NUGGET = 2e-12  # of the mean of K's diagonal, as in `posterior`
 _N_HEAT = 10  # steps that every start may climb before the best is chosen
 _HOPELESS = 20.0  # behind in log evidence after that many steps: it will not catch up
 _HOPELESS_EACH = 0.5  # and for each row

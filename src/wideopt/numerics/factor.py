@@ -33,7 +33,7 @@ __all__ = ["Factor", "PrimalFactor"]
 
 # Least nugget relative to K's mean diagonal (times 1 to 10): small enough not to show
 # in a posterior, large enough that two ways to factor K agree to 1e-8.
-_LEVEL = 1e-11
+_LEVEL = 1e-12
 # Diagonals of exactly 1 (or 10, 100) must not lie where the level jumps.
 _OFFSET = 0.137
 _TINY = 1e-250

@@ -117,7 +117,7 @@ class Prior:
     output_spread: float = 1.0
     noise: float = 2.5e-3
     noise_spread: float = 2.0
-    min_noise: float = 1e-8
+    min_noise: float = 1e-11
     max_noise: float = 2.0
 
     def n_hyper(self, d: int) -> int:

@@ -26,6 +26,7 @@ from numpy import ndarray
 from scipy.linalg.blas import dtrsv
 from torch import Tensor
 
+from wideopt.numerics.activations import BOWL
 from wideopt.numerics.dual import DualPosterior
 from wideopt.numerics.infinite import InfiniteKernel
 
@@ -78,9 +79,21 @@ def _relu_layer(a: Array, b: Array, c: Array) -> _Layer:
     return _Layer(E, dot, half * (E - c * dot), -half * c * dot_c, dot_c)
 
 
+def _bowl_layer(a: Array, b: Array, c: Array) -> _Layer:
+    f, g2 = _erf_layer(a, b, c), BOWL**2
+    return _Layer(
+        f.E + g2 * (a * b + 2.0 * c * c),
+        f.dot + 4.0 * g2 * c,
+        f.E_a + g2 * b,
+        f.dot_a,
+        f.dot_c + 4.0 * g2,
+    )
+
+
 _LAYERS: dict[str, Callable[[Array, Array, Array], _Layer]] = {
     "erf": _erf_layer,
     "relu": _relu_layer,
+    "bowl": _bowl_layer,
 }
 
 

@@ -38,7 +38,8 @@ __all__ = ["Tangent"]
 
 Json: TypeAlias = "dict[str, Any]"
 
-_AUTO = (("erf", 1), ("relu", 3))  # activation and depth of the networks averaged
+# activation and depth of the networks averaged
+_AUTO = (("erf", 1), ("relu", 3), ("bowl", 1))
 _TRAINING = Training("lbfgs", epochs=200)
 
 

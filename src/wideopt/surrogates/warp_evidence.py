@@ -2,79 +2,43 @@
 
 Snelson, Rasmussen and Ghahramani (2004): values on the scale w are a Gaussian process,
 so the evidence of w is that of w(y), times the slopes of w. Here the process is that of
-a wide network, and what multiplies its kernel is found in closed form:
-
-    log p(w | K) = -n/2 log(wᵀ A⁻¹ w / n) - ½ log det A,   A = K + λI, w centered
-
-K is what was learned last, or typical; the one that suits best counts.
+a wide network of bowls and steps, whose hyper-parameters are learned for every scale
+that is compared: with those of one scale, all others would look worse than they are.
 """
 
 from __future__ import annotations
-
-import math
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from wideopt.data.warp import Judge
-from wideopt.numerics.evidence import subsample
-from wideopt.numerics.factor import Factor
-from wideopt.numerics.hyper import Hyper, Prior
+from wideopt.numerics.evidence import fit_evidence, subsample
+from wideopt.numerics.hyper import Prior
 from wideopt.numerics.infinite import InfiniteKernel
 from wideopt.numerics.network import Architecture
-from wideopt.surrogates.tangent import Tangent
+from wideopt.numerics.scales import Scales
 
-__all__ = ["judge_of"]
+__all__ = ["scale_evidence"]
 
-_N_MAX = 300  # rows that stand for all
-_LITTLE = math.log(1e-5)  # noise of a typical kernel, beside the prior's own
-_SMOOTH = Architecture(depth=1, width=2, activation="erf")
-_LEAST = 1e-300  # of a variance, whose logarithm is taken
-
-
-def judge_of(surrogate: Tangent, hyper: dict[str, Any] | None) -> Judge:
-    """The judge that knows the surrogate's last hyper-parameters, if any."""
-
-    def judge(X: Float[Tensor, "n d"], W: Float[Tensor, "m n"]) -> Tensor:
-        rows = subsample(len(X), _N_MAX)
-        share = len(X) / len(rows)
-        found = [
-            share * _evidence(architecture, each, X[rows], W[:, rows])
-            for architecture, each in _kernels(surrogate, hyper, X.shape[1])
-        ]
-        return torch.stack(found).max(dim=0).values
-
-    return judge
+_N_MAX = 150  # rows that stand for all
+_N_STEPS = 15  # of learning: the order of scales shows early
+_SMOOTH = Architecture(depth=1, width=2, activation="bowl")
+_LEAST = 1e-300  # of a deviation, whose logarithm is taken
 
 
-def _kernels(
-    surrogate: Tangent, hyper: dict[str, Any] | None, d: int
-) -> Iterator[tuple[Architecture, Hyper]]:
-    typical = Prior().typical(d)
-    yield _SMOOTH, typical
-    yield _SMOOTH, replace(typical, log_noise=typical.log_noise.new_tensor(_LITTLE))
-    if hyper is None or math.isfinite(surrogate.width):
-        return
-    architectures = surrogate.architectures()
-    for member in hyper["runs"][0]["members"]:
-        if member["weights"][0] > 0:
-            learned = Hyper.from_json(member["hyper"])
-            yield architectures[member["index"]], learned.selected(0)
-
-
-def _evidence(
-    architecture: Architecture,
-    hyper: Hyper,
-    X: Float[Tensor, "n d"],
-    W: Float[Tensor, "m n"],
+def scale_evidence(
+    X: Float[Tensor, "n d"], W: Float[Tensor, "m n"]
 ) -> Float[Tensor, " m"]:
-    kernel = InfiniteKernel(architecture, hyper.scales)
-    factor = Factor.of(kernel.block(X, X), hyper.noise)
-    Z = W - W.mean(dim=1, keepdim=True)
-    n = Z.shape[1]
-    variance = (factor.solve(Z) * Z).sum(dim=1) / n
-    return -0.5 * n * variance.clamp_min(_LEAST).log() - 0.5 * factor.logdet
+    """Log evidence of the values in each row, as those of a smooth function."""
+    n, d = X.shape
+    rows = subsample(n, _N_MAX)
+    W = W[:, rows]
+    sd = W.std(dim=1, correction=0, keepdim=True).clamp_min(_LEAST)
+    Z = (W - W.mean(dim=1, keepdim=True)) / sd
+    prior = Prior()
+    kernel = InfiniteKernel(_SMOOTH, Scales.ones(d))
+    starts = prior.starts(d, Z.shape[:1])
+    with torch.enable_grad():
+        fit = fit_evidence(kernel, X[rows], Z, starts, prior, max_iterations=_N_STEPS)
+    share = n / len(rows)
+    return share * (fit.log_joint - len(rows) * sd.squeeze(1).log())
