@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import wideopt as wo
 from wideopt.data import Trial
-from wideopt.data.dataset import Dataset, _robust_constraint, _robust_objective
+from wideopt.data.dataset import Dataset
+from wideopt.data.robust import robust_constraint, robust_objective
 
 SPACE = wo.Space([(0, 1)])
 NAN = math.nan
@@ -33,18 +34,18 @@ def dataset(rows, pending=(), n_constraints=0):
 
 
 @given(columns)
-def test_robust_objective_is_finite_and_keeps_the_order(values):
+def testrobust_objective_is_finite_and_keeps_the_order(values):
     y = tensor(values)
-    z = _robust_objective(y)
+    z = robust_objective(y)
     assert bool(z.isfinite().all())
     order = y.argsort()
     assert bool((z[order].diff() >= 0).all())
 
 
 @given(columns)
-def test_robust_constraint_keeps_sign_and_order(values):
+def testrobust_constraint_keeps_sign_and_order(values):
     c = tensor(values)
-    z = _robust_constraint(c)
+    z = robust_constraint(c)
     assert bool(z.isfinite().all())
     assert bool((z.sign() == c.sign()).all())
     order = c.argsort()
@@ -59,27 +60,27 @@ def test_one_wild_value_does_not_spoil_the_rest(values, wild):
     y = tensor(values)
     assume(y.unique().numel() == y.numel())
     assume((y.quantile(0.75) - y.quantile(0.25)) > 0.5)
-    z = _robust_objective(torch.cat([y, tensor([wild])]))
+    z = robust_objective(torch.cat([y, tensor([wild])]))
     assert z.abs().max() <= 30
     assert z[:-1].std() > 1e-2 * y.std() / 20
-    again = _robust_constraint(torch.cat([y, tensor([wild])]))
+    again = robust_constraint(torch.cat([y, tensor([wild])]))
     assert again.abs().max() <= 30
 
 
 def test_ties_and_one_wild_value():
-    z = _robust_objective(tensor([0.0] * 7 + [1.0, 2.0, 1e12]))
+    z = robust_objective(tensor([0.0] * 7 + [1.0, 2.0, 1e12]))
     assert z[7] - z[0] > 0.1
     assert z[8] > z[7]
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0, -1e300, 1e-300])
 def test_constants(value):
-    assert _robust_objective(tensor([value] * 4)).tolist() == [0.0] * 4
-    assert _robust_constraint(tensor([0.0] * 4)).tolist() == [0.0] * 4
+    assert robust_objective(tensor([value] * 4)).tolist() == [0.0] * 4
+    assert robust_constraint(tensor([0.0] * 4)).tolist() == [0.0] * 4
 
 
 def test_missing_values_stay_missing():
-    z = _robust_objective(tensor([1.0, NAN, 2.0]))
+    z = robust_objective(tensor([1.0, NAN, 2.0]))
     assert z.isnan().tolist() == [False, True, False]
 
 
@@ -134,7 +135,7 @@ def test_empty():
 
 def test_many_wild_values_do_not_make_the_others_equal():
     good = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
-    z = _robust_objective(tensor([*good, 1e12, 2e12, 3e12]))
+    z = robust_objective(tensor([*good, 1e12, 2e12, 3e12]))
     assert bool((z[:6].diff() > 0.1).all())
     assert bool((z[6:] > z[5]).all())
     assert bool((z[6:] < 20).all())
