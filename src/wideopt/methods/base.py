@@ -85,19 +85,22 @@ def is_due(n: int, n_columns: int, state: State) -> bool:
 
 
 def scaled_when_fitted(data: Dataset, state: State) -> tuple[Dataset, State]:
-    """The data on the scales of highest evidence, learned when a model is.
+    """The data on the scales of highest evidence.
 
     That of the objective is logarithmic or not (`data.warp`); then the tails of each
-    output are compressed or not (`data.tails`).
+    output are compressed or not (`data.tails`). They are judged anew when a model is
+    learned (`fitted`) and the data have grown by a quarter.
     """
+    n_columns = data.Z.shape[1]
+    is_other = state.get("n_columns") != n_columns
+    is_old = 4 * data.n >= 5 * state.get("scaled_at", 0) or is_other
     # a state of an earlier version has no scales
-    is_new = "warp" not in state or "whole" not in state
-    if is_new or is_due(data.n, data.Z.shape[1], state):
+    if "whole" not in state or (is_old and is_due(data.n, n_columns, state)):
         with quiet(), torch.no_grad():
             warp = Warp.of(data, scale_evidence)
             whole = whole_columns(warp.applied(data), scale_evidence)
         scale = None if math.isinf(warp.delta) else [warp.origin, warp.delta]
-        state = {**state, "warp": scale, "whole": list(whole)}
+        state = {**state, "warp": scale, "whole": list(whole), "scaled_at": data.n}
     if state["warp"] is not None:
         data = Warp(*state["warp"]).applied(data)
     return replace(data, whole=tuple(state["whole"])), state

@@ -37,8 +37,8 @@ def scale_evidence(
     Z = (W - W.mean(dim=1, keepdim=True)) / sd
     prior = Prior()
     kernel = InfiniteKernel(_SMOOTH, Scales.ones(d))
-    starts = prior.starts(d, Z.shape[:1])
+    start = prior.typical(d, Z.shape[:1])
     with torch.enable_grad():
-        fit = fit_evidence(kernel, X[rows], Z, starts, prior, max_iterations=_N_STEPS)
+        fit = fit_evidence(kernel, X[rows], Z, start, prior, max_iterations=_N_STEPS)
     share = n / len(rows)
     return share * (fit.log_joint - len(rows) * sd.squeeze(1).log())
