@@ -70,8 +70,8 @@ class NeuralBO:
         B: bound on the objective's norm, for a computed ν; outputs are standardized.
         R: deviation of the noise, for a computed ν; by default √λ.
         alpha: probability that the bound behind a computed ν fails.
-        activation: "auto", "erf", "relu", "sin", "tanh" or "silu"; "auto" averages by
-            evidence, and is relu if faithful.
+        activation: "auto", "erf", "relu", "sin", "bowl", "tanh" or "silu"; "auto"
+            averages by evidence, and is relu if faithful.
         depth: hidden layers, if the activation is given.
         width: hidden units; None is infinite, and 500 if faithful.
         n_candidates: points scored, before the gradient search unless faithful; by
@@ -79,8 +79,9 @@ class NeuralBO:
         n_restarts: gradient climbs, 4 by default; there are none if faithful.
         bend_spread: how far each axis may be bent, as if a parameter had been given on
             a logarithmic scale, where evidence asks for it; 0 leaves all straight.
-        is_warped: whether an objective that spans orders of magnitude is put on a
-            logarithmic scale (`data.warp`). Neither is ever done if faithful.
+        is_warped: whether evidence chooses the scale of outputs: that of the objective
+            logarithmic or not (`data.warp`), tails compressed or not (`data.tails`).
+            Neither is ever done if faithful.
         faithful: whether to follow the paper to the letter. These are for that only:
         lam: ridge λ, 0.01 by default.
         lr: learning rate η of the paper's parametrization, 0.001 by default.

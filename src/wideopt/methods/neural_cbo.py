@@ -91,15 +91,16 @@ class NeuralCBO:
         confidence: β beyond which a problem is called infeasible.
         draw_share: of points that minimize a joint draw instead, once a feasible one is
             known; by default 0.3 where β is sampled, else 0.
-        activation: "auto", "erf", "relu", "sin"; "auto" averages by evidence, and is
-            relu if faithful.
+        activation: "auto", "erf", "relu", "sin", "bowl"; "auto" averages by evidence,
+            and is relu if faithful.
         depth: hidden layers, if the activation is given; 2 if faithful.
         n_candidates: points scored; by default 1024, and 10,000 if faithful.
         n_restarts: searches by gradient, 2 by default; there are none if faithful.
         bend_spread: how far each axis may be bent, as if a parameter had been given on
             a logarithmic scale, where evidence asks for it; 0 leaves all straight.
-        is_warped: whether an objective that spans orders of magnitude is put on a
-            logarithmic scale (`data.warp`). Neither is ever done if faithful.
+        is_warped: whether evidence chooses the scale of outputs: that of the objective
+            logarithmic or not (`data.warp`), tails compressed or not (`data.tails`).
+            Neither is ever done if faithful.
         faithful: whether to follow the paper to the letter. These are for that only:
         lr: learning rate α, 0.001 by default.
         width: hidden units m, 200 by default; the paper has the number of evaluations.

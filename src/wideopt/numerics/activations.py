@@ -1,13 +1,16 @@
 """Activations of the networks, and their Gaussian expectations in closed form.
 
 Sources: Cho & Saul 2009 (arc-cosine kernels, relu), Williams 1997 (arc-sine kernel,
-erf); sin follows from the characteristic function of a Gaussian.
+erf); sin follows from the characteristic function of a Gaussian, and squares from its
+fourth moments (Isserlis 1918).
 
 Notation:
     (u, v)   a centered Gaussian pair with variances a = E[u²], b = E[v²]
              and covariance c = E[uv]
     φ, φ'    an activation and its derivative
     gain     factor on φ that keeps the signal's variance through relu layers (√2)
+    bowl     units by turns √2 erf(u) and √2 g u²: the sum of two networks, of which the
+             second may be any quadratic function
 
 Each pair of expectations is gain²·(E[φ(u)φ(v)], E[φ'(u)φ'(v)]). By Price's theorem
 ∂E[φφ]/∂c = E[φ'φ'], which is what the tests check. Gradients are finite everywhere,
@@ -34,7 +37,7 @@ Expectations = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 # 1.5e-7, where rounding of the correlation itself already dominates.
 _RHO_END = 1.0 - 1e-14
 _TINY = 1e-290
-BOWL = 1.0  # g, the weight of squares beside erf
+BOWL = 1.0  # g, the weight of squares beside erf; the output scale learns the rest
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 Neural-BO (Phan-Trong et al. 2023, Alg. 1) and Neural-CBO (Phan-Trong, Tran and Gupta
 2025, eq. 3-4) ask for mean and uncertainty of a wide network; here they come from the
 exact posterior of its linearization, in the smaller of two forms. By default networks
-of infinite width are averaged, a smooth shallow one and a rough deep one, each weighted
-by its evidence: which of them suits a function is for the data to say.
+of infinite width are averaged, two smooth shallow ones and a rough deep one, weighted
+by their evidence: which of them suits a function is for the data to say.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Tangent:
     """A recipe for wide-network surrogates.
 
     Attributes:
-        activation: "auto" averages erf (depth 1) and relu (depth 3) by evidence; or
-            "erf", "relu", "sin", "tanh", "silu".
+        activation: "auto" averages erf and bowl (depth 1) and relu (depth 3) by
+            evidence; or "erf", "relu", "sin", "bowl", "tanh", "silu".
         depth: hidden layers, if the activation is given.
-        width: hidden units, or `math.inf` (closed form for erf, relu and sin).
+        width: hidden units, or `math.inf` (closed form for erf, relu, sin and bowl).
         init: "antisymmetric", "zero-last" or "gaussian" (see `numerics.network`).
         readout: "trained", or "fixed" at ±1 as in Neural-CBO.
         mean: "linear", the closed form, or "trained", the network trained on the data.
@@ -285,7 +285,7 @@ def _check_width(architecture: Architecture, width: float) -> None:
     if math.isinf(width) and architecture.phi.expectations is None:
         raise InputError(
             f"Activation {architecture.activation!r} has no closed form at infinite "
-            "width; set a finite width, or use erf, relu or sin."
+            "width; set a finite width, or use erf, relu, sin or bowl."
         )
 
 
