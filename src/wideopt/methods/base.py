@@ -95,7 +95,8 @@ def scaled_when_fitted(data: Dataset, state: State) -> tuple[Dataset, State]:
     is_other = state.get("n_columns") != n_columns
     is_old = 4 * data.n >= 5 * state.get("scaled_at", 0) or is_other
     # a state of an earlier version has no scales
-    if "whole" not in state or (is_old and is_due(data.n, n_columns, state)):
+    is_new = "warp" not in state or "whole" not in state
+    if is_new or (is_old and is_due(data.n, n_columns, state)):
         with quiet(), torch.no_grad():
             warp = Warp.of(data, scale_evidence)
             whole = whole_columns(warp.applied(data), scale_evidence)
