@@ -8,9 +8,6 @@ import torch
 from scipy.optimize import curve_fit
 
 import wideopt as wo
-from wideopt.data.dataset import Dataset
-from wideopt.methods.go_ucb_fit import BallCache, Oracle, Output, grown, tuned
-from wideopt.methods.laws import network
 
 SPACE = {"s": wo.Real(0.1, 50.0, log=True), "t": wo.Real(280.0, 340.0)}
 TRUTH = {"vmax": 8.0, "km": 3.0, "ki": 20.0, "width": 12.0}
@@ -234,132 +231,11 @@ def test_a_law_of_a_mixed_space_sees_the_users_units():
     assert values == pytest.approx([1.0, 3.0, 1.0, 2.0], abs=1e-5)
 
 
-class Wrong(torch.nn.Module):
-    def __init__(self, f):
-        super().__init__()
-        self.k = torch.nn.Parameter(torch.tensor(1.0))
-        self.f = f
-
-    def forward(self, x):
-        return self.f(x, self.k)
-
-
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (lambda x, k: k * x, r"one number for each row.*returned \(8, 2\)"),
-        (lambda x, k: (k * x[:, 0]).sum(), "one number for each row"),
-        (lambda x, k: k * x[:, 5], r"failed on an input of shape \(8, 2\)"),
-        (lambda x, k: float(k) * x[:, 0], "cannot be differentiated|derivative is 0"),
-        (lambda x, k: torch.round(k) * x[:, 0], "every derivative is 0"),
-        (lambda x, k: k.detach() * x[:, 0], "every derivative is 0"),
-        (
-            lambda x, k: torch.sqrt(k - 2) * x[:, 0],
-            "gives nan.*initial parameters k = 1",
-        ),
-        (lambda x, k: k * x[:, 0] / 0.0, "gives inf"),
-        (
-            lambda x, k: k * (x[:, 0] - x[:, 0].mean()),
-            "every row of its input by itself",
-        ),
-        (lambda x, k: "no", "one number for each row"),
-    ],
-)
-def test_wrong_models_are_named_at_construction(f, message):
-    with pytest.raises(wo.InputError, match=message):
-        wo.Optimizer(SPACE, method="go-ucb", options={"model": Wrong(f)})
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"model": torch.nn.ReLU()}, "no parameters"),
-        ({"model": lambda: 3}, "must take nothing and return a torch.nn.Module"),
-        ({"model": lambda x: x}, "makes the model failed"),
-        ({"model": 3}, "must be a torch.nn.Module"),
-        ({"model": torch.nn.Linear(2, 6000)}, "one number|at most 5000"),
-        ({"kappa": 0}, "kappa must be positive"),
-        ({"lam": -1}, "lam must be positive"),
-        ({"horizon": 0}, "horizon must be at least 1"),
-        ({"bounds": {"vmax": [0, 1]}}, "model is not given"),
-        ({"bounds": {"vmax": [2, 1]}}, "low < high"),
-        ({"model": Enzyme(), "bounds": {"k": [0, 1]}}, "parameters are vmax, km"),
-        ({"model": Enzyme(), "bounds": {"km": [2, 3]}}, "outside its bounds"),
-        ({"constraint_models": Enzyme}, "must be a list"),
-    ],
-)
-def test_wrong_options(options, message):
-    with pytest.raises(wo.InputError, match=message):
-        wo.Optimizer(SPACE, method="go-ucb", options=options)
-
-
-def test_too_many_constraint_models():
-    with pytest.raises(wo.InputError, match="2 models, but there are 1 constraints"):
-        wo.Optimizer(
-            SPACE, method="go-ucb", n_constraints=1,
-            options={"constraint_models": [None, Enzyme()]},
-        )  # fmt: skip
-
-
-def test_other_methods_take_no_objects():
-    with pytest.raises(wo.InputError, match="plain JSON"):
-        wo.Optimizer(SPACE, method="gp-ei", options={"model": Enzyme()})
-
-
 def test_the_users_module_is_left_alone():
     model = Enzyme()
     before = {k: v.clone() for k, v in model.state_dict().items()}
     told(optimizer(model=model), 6)
     assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
-
-
-def test_cached_balls_are_those_of_a_replay():
-    space = wo.Space([(0, 1)] * 2)
-    X = torch.rand(12, 2, generator=torch.Generator().manual_seed(0)).double()
-    y = X.square().sum(1)
-    law = network(2, 5, torch.device("cpu"))
-    oracle = Oracle(1, (1e-3,))
-
-    def at(n):
-        data = Dataset(space, X[:n], y[:n, None], X[:0])
-        return data, [Output(law, y[:n], is_objective=True)]
-
-    data, outputs = at(8)
-    generator = torch.Generator().manual_seed(1)
-    form = oracle.fit(outputs[0], data.X, None, generator)
-    state = {"outputs": [form], "fitted_at": 8}
-    kept = BallCache()
-    for n in range(8, 13):
-        data, outputs = at(n)
-        (a,) = grown(outputs, data, state, oracle, kept)
-        (b,) = grown(outputs, data, state, oracle, BallCache())
-        assert torch.equal(a.ball.center, b.ball.center)
-        assert torch.equal(a.ball.factor.R, b.ball.factor.R)
-    assert len(kept.X) == 12
-
-
-def test_tuning_agrees_with_leaving_out_one_by_one():
-    """PRESS and the scale, for a model that is linear in its parameters."""
-    generator = torch.Generator().manual_seed(0)
-    law = network(2, 5, torch.device("cpu"))
-    U = torch.rand(9, 2, generator=generator, dtype=torch.float64)
-    z = torch.randn(9, generator=generator, dtype=torch.float64)
-    theta = torch.randn(law.model.p, generator=generator, dtype=torch.float64)
-    h, J = law.model.at(theta, U)
-    y = z - h + J @ theta
-    scores = []
-    for lam in (0.01, 1.0, 100.0):
-        errors = []
-        for i in range(9):
-            keep = torch.arange(9) != i
-            A, b = J[keep], y[keep]
-            K = A @ A.T + lam * torch.eye(8).double()
-            errors.append(float(y[i] - J[i] @ A.T @ torch.linalg.solve(K, b)) ** 2)
-        scores.append(sum(errors))
-    lam, size = tuned(law.model, U, z, theta, (0.01, 1.0, 100.0))
-    assert lam == (0.01, 1.0, 100.0)[int(np.argmin(scores))]
-    K = J @ J.T + lam * torch.eye(9).double()
-    assert size == pytest.approx(float(y @ torch.linalg.solve(K, y)) / 9)
 
 
 @pytest.mark.parametrize(
