@@ -63,7 +63,29 @@ def test_gradients_are_finite_differences(module):
         torch.testing.assert_close(J[b], (up - down) / 2e-6, rtol=1e-6, atol=1e-8)
         one = model.at(Theta[b], U)
         torch.testing.assert_close(one[0], h[b])
-        torch.testing.assert_close(one[1], J[b])  # the network's own, by autograd
+        torch.testing.assert_close(one[1], J[b])
+        torch.testing.assert_close(h[b], model.one(Theta[b], U))
+
+
+@pytest.mark.parametrize("module", [Mixed(), LinearSigmoidLinear(2, 3)])
+def test_gradients_in_the_point_are_those_of_the_module(module):
+    model = model_of(module, spread=3.0)
+    generator = torch.Generator().manual_seed(1)
+    theta = 0.3 * torch.randn(model.p, generator=generator, dtype=torch.float64)
+    U = torch.rand(4, 2, generator=generator, dtype=torch.float64).requires_grad_()
+    expected = torch.autograd.grad(model.one(theta, U).sum(), U)[0]
+    h, G = model.at(theta, U)
+    torch.testing.assert_close(
+        torch.autograd.grad(h.sum(), U, retain_graph=True)[0], expected
+    )
+    each = model.values(theta.expand(4, -1), U[:, None, :])
+    torch.testing.assert_close(torch.autograd.grad(each.sum(), U)[0], expected)
+    # mixed derivatives are symmetric: d/du of (dh/dθ · t) = d/dε of dh/du at θ + ε t
+    t = torch.randn(model.p, generator=generator, dtype=torch.float64)
+    mixed = torch.autograd.grad((G @ t).sum(), U)[0]
+    up = torch.autograd.grad(model.one(theta + 1e-5 * t, U).sum(), U)[0]
+    down = torch.autograd.grad(model.one(theta - 1e-5 * t, U).sum(), U)[0]
+    torch.testing.assert_close(mixed, (up - down) / 2e-5, rtol=1e-5, atol=1e-7)
 
 
 def test_bounds_hold_and_the_module_is_left_alone():

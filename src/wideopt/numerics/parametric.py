@@ -38,13 +38,24 @@ class LinearSigmoidLinear(nn.Module):
         y: Tensor = self.readout(self.hidden(x).sigmoid()).squeeze(-1)
         return y
 
+    def values(
+        self, W: Float[Tensor, "b p"], X: Float[Tensor, "b n d"]
+    ) -> Float[Tensor, "b n"]:
+        """Values for b sets of weights, each at its own points."""
+        s, v, c = self._units(W, X)
+        return (s * v[:, None, :]).sum(-1) + c
+
+    def _units(self, W: Tensor, X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Hidden units (b, n, m), readout (b, m) and its bias (b, 1)."""
+        m, d = self.hidden.weight.shape
+        A, a, v, c = W.split([m * d, m, m, 1], dim=1)
+        return (X @ A.reshape(-1, m, d).mT + a[:, None, :]).sigmoid(), v, c
+
     def jacobians(
         self, W: Float[Tensor, "b p"], X: Float[Tensor, "n d"]
     ) -> tuple[Float[Tensor, "b n"], Float[Tensor, "b n p"]]:
         """Values and gradients for b sets of weights, in closed form: it is quicker."""
-        (m, d), b = self.hidden.weight.shape, len(W)
-        A, a, v, c = W.split([m * d, m, m, 1], dim=1)
-        s = (X @ A.reshape(b, m, d).mT + a[:, None, :]).sigmoid()
+        s, v, c = self._units(W, X)
         h = (s * v[:, None, :]).sum(-1) + c
         inner = v[:, None, :] * s * (1 - s)
         outer = (inner[..., None] * X[:, None, :]).flatten(2)
@@ -113,6 +124,9 @@ class Parametric:
         self, Theta: Float[Tensor, "b p"], U: Float[Tensor, "b n d"]
     ) -> Float[Tensor, "b n"]:
         """The values of b models, each at its own points."""
+        if isinstance(self.module, LinearSigmoidLinear):
+            h = self.module.values(self.parameters(Theta), self.inputs(U))
+            return (h - self.shift) / self.spread
         found: Tensor = vmap(self.one)(Theta, U)
         return found
 
@@ -120,6 +134,9 @@ class Parametric:
         self, theta: Float[Tensor, " p"], U: Float[Tensor, "n d"]
     ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n p"]]:
         """Values and gradients of one model; differentiable in U."""
+        if isinstance(self.module, LinearSigmoidLinear):
+            values, J = self.jacobians(theta[None, :], U)
+            return values[0], J[0]
         G, h = vmap(grad_and_value(self._row), (None, 0))(theta, U)
         return h, G
 
