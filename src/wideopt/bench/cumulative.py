@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from wideopt.bench.run_data import Curve, Run, by_task, group, padded
-from wideopt.bench.stats import benjamini_hochberg, welch_greater
+from wideopt.bench.stats import benjamini_hochberg, paired_greater
 
-__all__ = ["bars", "cumulative_section", "regrets"]
+__all__ = ["bars", "cumulative_section", "regrets", "totals"]
 
 _ABOUT = """\
 R_T = Σ f(x_t) - f* over all evaluations, the initial ones included, which are the same
@@ -23,9 +23,10 @@ for all methods of a seed. Mean ± 1.96 sd/√n over seeds, and the median. Wher
 known, the best value that any method of the table found on that seed stands for it."""
 
 _ABOUT_TESTS = """\
-One-sided Welch t-tests of R_T: is that of another method above that of {reference}?
-Each cell: (p, verdict), where T means so at a false discovery rate of 5% (Benjamini and
-Hochberg over the whole table) and F that it cannot be said."""
+One-sided t-tests of R_T, paired by seed since methods share a seed's initial points:
+is that of another method above that of {reference}? Each cell: (p, verdict), where T
+means so at a false discovery rate of 5% (Benjamini and Hochberg over the whole table)
+and F that it cannot be said."""
 
 
 def regrets(runs: Mapping[str, Sequence[Run]]) -> dict[str, Curve]:
@@ -56,6 +57,17 @@ def _known(Y: Curve) -> Curve:
     return np.where(np.isfinite(Y), Y, worst)
 
 
+def totals(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[int, float]]:
+    """R_T of one task: method → seed → value."""
+    return {
+        method: {
+            run.seed: float(curve[-1])
+            for run, curve in zip(runs[method], curves, strict=True)
+        }
+        for method, curves in regrets(runs).items()
+    }
+
+
 def bars(curves: Curve) -> tuple[Curve, Curve]:
     """Mean and half width of the 95% bar at each evaluation."""
     n = len(curves)
@@ -68,7 +80,8 @@ def cumulative_section(runs: Sequence[Run], folder: Path) -> str:
     from wideopt.bench.figures import save_bars
     from wideopt.bench.tables import markdown
 
-    tasks = {task: regrets(of) for task, of in by_task(runs).items()}
+    grouped = by_task(runs)
+    tasks = {task: regrets(of) for task, of in grouped.items()}
     methods = list(group(runs, "method"))
     rows, links = [], []
     for task, found in tasks.items():
@@ -81,7 +94,7 @@ def cumulative_section(runs: Sequence[Run], folder: Path) -> str:
         "## Cumulative regret",
         _ABOUT,
         markdown(["task", *methods], rows),
-        _tests(tasks, methods),
+        _tests({task: totals(of) for task, of in grouped.items()}, methods),
         *links,
     ]
     return "\n\n".join(part for part in parts if part)
@@ -94,7 +107,9 @@ def _cell(curves: Curve | None) -> str:
     return f"{mean[-1]:.4g} ± {half[-1]:.2g} ({np.median(curves[:, -1]):.4g})"
 
 
-def _tests(tasks: Mapping[str, Mapping[str, Curve]], methods: Sequence[str]) -> str:
+def _tests(
+    tasks: Mapping[str, Mapping[str, Mapping[int, float]]], methods: Sequence[str]
+) -> str:
     from wideopt.bench.tables import markdown, verdict
 
     reference = "go-ucb" if "go-ucb" in methods else methods[0]
@@ -104,12 +119,7 @@ def _tests(tasks: Mapping[str, Mapping[str, Curve]], methods: Sequence[str]) -> 
         return ""
     p = np.array(
         [
-            [
-                welch_greater(found[m][:, -1], found[reference][:, -1])
-                if m in found
-                else np.nan
-                for m in others
-            ]
+            [_paired(found.get(m, {}), found[reference]) for m in others]
             for found in tasks.values()
         ]
     )
@@ -120,3 +130,8 @@ def _tests(tasks: Mapping[str, Mapping[str, Curve]], methods: Sequence[str]) -> 
     ]
     about = _ABOUT_TESTS.format(reference=reference)
     return f"{about}\n\n{markdown(['task', *others], rows)}"
+
+
+def _paired(other: Mapping[int, float], reference: Mapping[int, float]) -> float:
+    seeds = sorted(other.keys() & reference.keys())
+    return paired_greater([other[s] for s in seeds], [reference[s] for s in seeds])
