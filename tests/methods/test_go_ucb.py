@@ -264,6 +264,20 @@ def test_other_modes_run_and_are_restored(options):
         assert form["lam"] == pytest.approx(3 * np.log(9) ** 2)
 
 
+def test_a_law_is_trusted_with_a_wider_ball_than_the_network():
+    assert told(optimizer(), 6) == told(optimizer(kappa=1.0), 6)
+    net, same, other = (
+        told(wo.Optimizer(SPACE, method="go-ucb", seed=3, options=options), 6)
+        for options in (
+            {"n_init": 4, **QUICK},
+            {"n_init": 4, "kappa": 0.1, **QUICK},
+            {"n_init": 4, "kappa": 10.0, **QUICK},
+        )
+    )
+    assert net == same
+    assert net != other
+
+
 def test_the_network_is_ahead_of_random():
     """On f1 of the paper, in 10 dimensions: half of the cumulative regret of random."""
     problem = wo.problems.get("go-ucb-f1-10")

@@ -57,3 +57,29 @@ def test_tuning_agrees_with_leaving_out_one_by_one():
     assert lam == (0.01, 1.0, 100.0)[int(np.argmin(scores))]
     K = J @ J.T + lam * torch.eye(9).double()
     assert size == pytest.approx(float(y @ torch.linalg.solve(K, y)) / 9)
+
+
+def fitted_to(values, U=None):
+    law = network(2, 5, torch.device("cpu"))
+    y = torch.tensor(values, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    if U is None:
+        U = torch.rand(len(y), 2, generator=generator, dtype=torch.float64)
+    output = Output(law, y, is_objective=True)
+    return Oracle(1, (1e-3,)).fit(output, U, None, generator)
+
+
+def test_a_plateau_does_not_make_its_noise_the_scale():
+    """Most values are equal up to noise of 0.01; the scale is still that of all."""
+    noise = 0.01 * np.random.default_rng(0).normal(size=12)
+    values = [0.0, 25.0, 12.0, *noise]
+    form = fitted_to(values)
+    assert form["spread"] == pytest.approx(np.std(values))
+    assert form["shift"] == pytest.approx(np.mean(values))
+
+
+@pytest.mark.parametrize("values", [[1e300, -1e300, 0.0], [2.0, 2.0], [1e-320, 0.0]])
+def test_any_finite_values_have_a_scale(values):
+    form = fitted_to(values)
+    assert 0 < form["spread"] < np.inf
+    assert np.isfinite(form["theta"]).all()

@@ -106,9 +106,9 @@ class Warp:
         return replace(data, Y=Y)
 
 
-def warped(data: Dataset, n: int) -> Dataset:
+def warped(data: Dataset, n: int, judge: Judge | None = None) -> Dataset:
     """The data with the objective on a scale learned from the first n rows."""
-    return Warp.of(replace(data, X=data.X[:n], Y=data.Y[:n])).applied(data)
+    return Warp.of(replace(data, X=data.X[:n], Y=data.Y[:n]), judge).applied(data)
 
 
 def _as_normal(X: Float[Tensor, "n d"], W: Float[Tensor, "m n"]) -> Float[Tensor, " m"]:

@@ -37,11 +37,15 @@ from wideopt.search.joint import ascend, maximize_jointly
 from wideopt.search.maximize import Search, maximize
 from wideopt.search.trust_region import Region, Rules, box, unbounded_categories
 from wideopt.space import Space
+from wideopt.surrogates.base import quiet
+from wideopt.surrogates.tangent import Tangent
+from wideopt.surrogates.warp_evidence import judge_of
 
 __all__ = ["GoUCB"]
 
-_RULES = Rules(0.8, 0.01, 1.6, 3, 4)
-_LAMS = (1e-4, 1e-3, 1e-2, 1e-1)  # for a network
+_RULES = Rules(0.4, 0.01, 1.6, 3, 4)
+_KAPPA, _NET_KAPPA = 1.0, 0.1  # a network is optimistic enough where it is wrong
+_LAMS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # for a network; the last is mostly noise
 _OWN_LAMS = (1e-10, 1e-6, 1e-4, 1e-2)  # for a user's law, which may be exact
 
 
@@ -56,12 +60,13 @@ class GoUCB:
         bounds: (low, high) of parameters of `model` by name.
         is_maximized: whether `model` predicts what is maximized; `maximize` sets it.
         n_units: hidden units of the network.
-        kappa: κ, the radius of the balls in posterior deviations.
+        kappa: κ, the radius of the balls in posterior deviations; by default 0.1 for
+            the objective's network, and 1 for a model of yours and for constraints.
         lam: λ; by default chosen by leaving one out.
         is_fast: use the first-order bound instead of the joint search.
         faithful: the paper's constants, a single fit, and gradient ascent.
         horizon: T of the paper's constants; by default the next power of two.
-        length: side of the trust region at the start, in the unit cube; by default 0.8
+        length: side of the trust region at the start, in the unit cube; by default 0.4
             for the network, and no region for a model of yours.
         n_starts: random starts of each regression.
         n_candidates: points scored before the joint search.
@@ -73,7 +78,7 @@ class GoUCB:
     bounds: Any = None
     is_maximized: bool = False
     n_units: int = 25
-    kappa: float = 1.0
+    kappa: float | None = None
     lam: float | None = None
     is_fast: bool = False
     faithful: bool = False
@@ -125,7 +130,9 @@ class GoUCB:
         outputs = self._outputs(data)
         is_due = self._is_due(outputs, data, state)
         if self.model is None and not self.faithful:
-            data = warped(data, data.n if is_due else state["fitted_at"])
+            n_seen = data.n if is_due else state["fitted_at"]
+            with quiet(), torch.no_grad():
+                data = warped(data, n_seen, judge_of(Tangent(), None))
             outputs = self._outputs(data)
         if is_due:
             state = self._fit(outputs, data, state, generator)
@@ -240,17 +247,24 @@ class GoUCB:
     ) -> list[Belief]:
         oracle = self._oracle(outputs[0], state["fitted_at"])  # only is_faithful counts
         beliefs = grown(outputs, data, state, oracle, self.cache)
-        pairs = zip(beliefs, state["outputs"], strict=True)
+        triples = zip(outputs, beliefs, state["outputs"], strict=True)
         return [
-            replace(b, ball=b.ball.with_beta(self._beta(b, data, form, state)))
-            for b, form in pairs
+            replace(b, ball=b.ball.with_beta(self._beta(o, b, data, form, state)))
+            for o, b, form in triples
         ]
 
     def _beta(
-        self, belief: Belief, data: Dataset, form: dict[str, Any], state: State
+        self,
+        output: Output,
+        belief: Belief,
+        data: Dataset,
+        form: dict[str, Any],
+        state: State,
     ) -> float:
         if not self.faithful:
-            return float(self.kappa**2 * form["size"] * form["lam"])
+            is_net = output.is_objective and not output.law.is_own
+            kappa = self.kappa or (_NET_KAPPA if is_net else _KAPPA)
+            return float(kappa**2 * form["size"] * form["lam"])
         at = state["fitted_at"]
         with torch.no_grad():
             h = belief.model.one(belief.ball.center, data.X)

@@ -182,15 +182,24 @@ def targets(output: Output, form: dict[str, Any]) -> Float[Tensor, " n"]:
 
 
 def _scale(output: Output) -> tuple[float, float]:
-    """Shift and spread: median and interquartile range; 0 and magnitude if c or own."""
+    """Shift and spread: mean and deviation; 0 and a typical size if c or own.
+
+    A law of the user may be off by far in places, so its spread is a robust one. For
+    the network that would be the noise, once a search stays where all is equally good.
+    """
     known = output.values[~output.values.isnan()].clamp(-1e300, 1e300)
     if not output.is_objective:
         return 0.0, _median(known.abs())
+    if not output.law.is_own:
+        most = known.abs().max().clamp_min(1e-300)  # its square may overflow
+        spread = float(most * (known / most).std(correction=0))
+        is_flat = not spread > 1e-12 * float(most)
+        return float(most * (known / most).mean()), 1.0 if is_flat else spread
     center = known.median()
     spread = float(known.quantile(0.75) - known.quantile(0.25)) / 1.349
     if not spread > 1e-12 * abs(float(center)):  # more than half are equal
         spread = _median((known - center).abs())
-    return 0.0 if output.law.is_own else float(center), spread
+    return 0.0, spread
 
 
 def _median(sizes: Float[Tensor, " n"]) -> float:
