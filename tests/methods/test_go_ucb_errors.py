@@ -47,11 +47,16 @@ class Wrong(torch.nn.Module):
             "every row of its input by itself",
         ),
         (lambda x, k: "no", "one number for each row"),
+        (lambda x, k: k.item() * x[:, 0], r"every derivative is 0.*\.item\(\)"),
+        (lambda x, k: k * x[:, 0] if k * x[0, 0] > 9 else k, "branches|one number"),
+        (lambda x, k: k * x[:, 0] * (2 if x[0, 0] > 9 else 1), "no branches on values"),
+        (lambda x, k: torch.log(k * (x[:, 0] - 20.0)), r"gives nan.*at the point \["),
     ],
 )
 def test_wrong_models_are_named_at_construction(f, message):
-    with pytest.raises(wo.InputError, match=message):
+    with pytest.raises(wo.InputError, match=message) as caught:
         wo.Optimizer(SPACE, method="go-ucb", options={"model": Wrong(f)})
+    assert len(str(caught.value)) < 280
 
 
 @pytest.mark.parametrize(

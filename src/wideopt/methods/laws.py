@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -34,6 +36,7 @@ __all__ = ["Law", "check_law", "network", "user_law"]
 _MAX_PARAMETERS = 5000  # a square matrix of them is kept
 _HIDDEN, _BIAS, _READOUT = 4.0, 3.0, 4.0  # prior scales of the network's weights
 _N_PROBES = 8
+_N_QUOTED = 120  # characters of an error that is quoted
 
 Bounds = dict[str, tuple[float, float]]
 
@@ -220,7 +223,7 @@ def _check_finite(
     if not h.is_floating_point() or bool((G == 0).all()):
         raise InputError(
             f"{what} is not differentiable in its parameters: every derivative is 0 at "
-            "its initial parameters. Rounding, comparing and detaching do that."
+            "its initial parameters. Rounding, comparing, detaching, .item() do that."
         )
     is_bad = ~(torch.isfinite(h) & torch.isfinite(G).all(dim=1))
     if bool(is_bad.any()):
@@ -238,5 +241,9 @@ def _check_finite(
 
 
 def _line(error: Exception) -> str:
+    """The first sentence of an error; PyTorch's go on for a paragraph."""
     text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0].rstrip('.')}" if text else repr(error)
+    if not text:
+        return repr(error)
+    sentence = re.split(r"\. (?=[A-Z])", text[0])[0].rstrip(".")
+    return f"{type(error).__name__}: {shorten(sentence, _N_QUOTED, placeholder='...')}"
