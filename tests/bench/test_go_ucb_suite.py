@@ -127,6 +127,12 @@ def test_bars_are_walds():
     assert half[0] == pytest.approx(1.96 * 2.0 / np.sqrt(3))
 
 
+def test_one_run_has_no_bar(make_run, tmp_path):
+    text = cumulative_section([make_run([3.0, 1.25], method="gp-ei")], tmp_path)
+    assert "| 4.25 |" in text
+    assert "±" not in text.split("|", 1)[1]
+
+
 def test_section(make_run, tmp_path):
     rng = np.random.default_rng(0)
     runs = [

@@ -19,8 +19,9 @@ __all__ = ["bars", "cumulative_section", "regrets", "totals"]
 
 _ABOUT = """\
 R_T = Σ f(x_t) - f* over all evaluations, the initial ones included, which are the same
-for all methods of a seed. Mean ± 1.96 sd/√n over seeds, and the median. Where f* is not
-known, the best value that any method of the table found on that seed stands for it."""
+for all methods of a seed. Mean ± 1.96 sd/√n over seeds, and the median; a number alone
+is that of one run. Where f* is not known, the best value that any method of the table
+found on that seed stands for it."""
 
 _ABOUT_TESTS = """\
 One-sided t-tests of R_T, paired by seed since methods share a seed's initial points:
@@ -103,6 +104,8 @@ def cumulative_section(runs: Sequence[Run], folder: Path) -> str:
 def _cell(curves: Curve | None) -> str:
     if curves is None:
         return "-"
+    if len(curves) == 1:
+        return f"{curves[0, -1]:.4g}"
     mean, half = bars(curves)
     return f"{mean[-1]:.4g} ± {half[-1]:.2g} ({np.median(curves[:, -1]):.4g})"
 
