@@ -28,7 +28,7 @@ from torch import Tensor
 
 from wideopt.data.dataset import Dataset
 
-__all__ = ["Judge", "Warp", "warped"]
+__all__ = ["Judge", "Warp"]
 
 Judge: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """Maps points (n, d) and rows of values (m, n) to log likelihoods (m) of the rows."""
@@ -104,11 +104,6 @@ class Warp:
         """The data with the objective on the scale."""
         Y = torch.cat([self(data.Y[:, 0])[:, None], data.Y[:, 1:]], dim=1)
         return replace(data, Y=Y)
-
-
-def warped(data: Dataset, n: int, judge: Judge | None = None) -> Dataset:
-    """The data with the objective on a scale learned from the first n rows."""
-    return Warp.of(replace(data, X=data.X[:n], Y=data.Y[:n]), judge).applied(data)
 
 
 def _as_normal(X: Float[Tensor, "n d"], W: Float[Tensor, "m n"]) -> Float[Tensor, " m"]:

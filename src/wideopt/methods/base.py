@@ -40,6 +40,8 @@ __all__ = [
     "hallucinated",
     "incumbent",
     "is_due",
+    "learned_warp",
+    "on_warp",
     "one_by_one",
     "scaled_when_fitted",
 ]
@@ -97,14 +99,24 @@ def scaled_when_fitted(data: Dataset, state: State) -> tuple[Dataset, State]:
     # a state of an earlier version has no scales
     is_new = "warp" not in state or "whole" not in state
     if is_new or (is_old and is_due(data.n, n_columns, state)):
+        state = {**state, **learned_warp(data), "scaled_at": data.n}
         with quiet(), torch.no_grad():
-            warp = Warp.of(data, scale_evidence)
-            whole = whole_columns(warp.applied(data), scale_evidence)
-        scale = None if math.isinf(warp.delta) else [warp.origin, warp.delta]
-        state = {**state, "warp": scale, "whole": list(whole), "scaled_at": data.n}
-    if state["warp"] is not None:
-        data = Warp(*state["warp"]).applied(data)
-    return replace(data, whole=tuple(state["whole"])), state
+            whole = whole_columns(on_warp(data, state), scale_evidence)
+        state = {**state, "whole": list(whole)}
+    return replace(on_warp(data, state), whole=tuple(state["whole"])), state
+
+
+def learned_warp(data: Dataset) -> State:
+    """What a state holds of the objective's scale: that of highest evidence."""
+    with quiet(), torch.no_grad():
+        warp = Warp.of(data, scale_evidence)
+    is_none = math.isinf(warp.delta)
+    return {"warp": None if is_none else [warp.origin, warp.delta]}
+
+
+def on_warp(data: Dataset, state: State) -> Dataset:
+    """The data with the objective on the scale of a state."""
+    return data if state["warp"] is None else Warp(*state["warp"]).applied(data)
 
 
 def fitted(

@@ -25,9 +25,15 @@ from torch import Tensor
 
 from wideopt.acquisition.optimism import Belief, FirstOrderBound
 from wideopt.data.dataset import Dataset
-from wideopt.data.warp import warped
 from wideopt.exceptions import InputError
-from wideopt.methods.base import State, check_counts, check_positive, one_by_one
+from wideopt.methods.base import (
+    State,
+    check_counts,
+    check_positive,
+    learned_warp,
+    on_warp,
+    one_by_one,
+)
 from wideopt.methods.go_ucb_fit import BallCache, Oracle, Output, grown
 from wideopt.methods.laws import check_law, network, user_law
 from wideopt.methods.least_squares import estimated
@@ -37,9 +43,6 @@ from wideopt.search.joint import ascend, maximize_jointly
 from wideopt.search.maximize import Search, maximize
 from wideopt.search.trust_region import Region, Rules, box, unbounded_categories
 from wideopt.space import Space
-from wideopt.surrogates.base import quiet
-from wideopt.surrogates.tangent import Tangent
-from wideopt.surrogates.warp_evidence import judge_of
 
 __all__ = ["GoUCB"]
 
@@ -130,9 +133,9 @@ class GoUCB:
         outputs = self._outputs(data)
         is_due = self._is_due(outputs, data, state)
         if self.model is None and not self.faithful:
-            n_seen = data.n if is_due else state["fitted_at"]
-            with quiet(), torch.no_grad():
-                data = warped(data, n_seen, judge_of(Tangent(), None))
+            if is_due or "warp" not in state:
+                state = {**state, **learned_warp(data)}
+            data = on_warp(data, state)
             outputs = self._outputs(data)
         if is_due:
             state = self._fit(outputs, data, state, generator)
