@@ -187,7 +187,8 @@ def _wave(d: int, seed: int) -> tuple[Float[Tensor, " d"], float]:
     """Direction and phase of a smooth function to try an operator on."""
     generator = torch.Generator().manual_seed(seed)
     w = torch.randn(d, generator=generator, dtype=torch.float64)
-    return 2.0 * w / w.norm(), 0.3 + seed
+    # not of a round length, lest an operator with round coefficients should vanish
+    return 2.0371 * w / w.norm(), 0.3 + seed
 
 
 def _sine(w: Tensor, b: float, units: Units) -> Function:
