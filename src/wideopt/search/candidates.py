@@ -19,6 +19,7 @@ __all__ = [
     "leaders",
     "merits",
     "moved_into",
+    "on_faces",
     "scattered",
     "snapped",
 ]
@@ -49,6 +50,15 @@ def moved_into(
     low, high = box
     inside = low + (high - low) * X[:n_global]
     return torch.cat([inside, torch.maximum(torch.minimum(X[n_global:], high), low)])
+
+
+def on_faces(X: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+    """The points moved to faces of the cube, to each of the 2 d in turn."""
+    n, d = X.shape
+    rows = torch.arange(n, device=X.device)
+    moved = X.clone()
+    moved[rows, rows % d] = ((rows // d) % 2).to(X)
+    return moved
 
 
 def scattered(space: Space, n: int, seed: int, start: int = 0) -> Float[Tensor, "n d"]:

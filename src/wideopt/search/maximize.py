@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.data.dataset import Dataset
-from wideopt.search.candidates import candidates, moved_into, snapped
+from wideopt.search.candidates import candidates, moved_into, on_faces, snapped
 from wideopt.search.design import seed_from
 from wideopt.search.mixed import improve_mixed, real_dims
 from wideopt.surrogates.base import quiet
@@ -38,6 +38,7 @@ class Search:
         n_restarts: candidates from which a gradient climb starts.
         max_iter: steps of each climb.
         box: lower and upper corner of where to search; by default the whole cube.
+        n_faces: of the candidates everywhere, how many are moved to a face of the cube.
     """
 
     n_global: int = 512
@@ -45,6 +46,7 @@ class Search:
     n_restarts: int = 4
     max_iter: int = 60
     box: Float[Tensor, "2 d"] | None = None
+    n_faces: int = 0
 
     def candidates(
         self, data: Dataset, generator: torch.Generator
@@ -52,6 +54,9 @@ class Search:
         """Legal points to begin with, those of the box if there is one."""
         X = candidates(data, self.n_global, self.n_local, generator)
         is_all = data.space.n_configs <= self.n_global + self.n_local
+        if self.n_faces and not is_all:
+            n = self.n_faces
+            X = torch.cat([snapped(data.space, on_faces(X[:n])), X[n:]])
         if self.box is None or is_all:
             return X
         return snapped(data.space, moved_into(self.box, X, self.n_global))
