@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
+from botorch.acquisition.analytic import LogExpectedImprovement
 from botorch.models.model import Model
 from jaxtyping import Float
 from torch import Tensor
@@ -30,6 +31,7 @@ from wideopt.methods.base import (
     State,
     check_counts,
     fitted,
+    incumbent,
     one_by_one,
 )
 from wideopt.methods.faithful import check_mode
@@ -213,18 +215,18 @@ class PinnBO:
     def _chosen(
         self, model: Model, data: Dataset, generator: torch.Generator
     ) -> Float[Tensor, " d"]:
+        n, n_restarts = self._counts.values()
+        # solutions of an elliptic equation have their extremes on the boundary
+        search = Search(n - n // 2, n // 2, n_restarts, n_faces=n // 4)
         if self.acquisition == "ts":
-            n, n_restarts = self._counts.values()
-            search = Search(n - n // 2, n // 2, n_restarts)
             draw = PenalizedDraw.of(model, seed_from(generator))
             return maximize(draw, data, generator, search)
-        point, _ = self._within().chosen(model, data, generator)
-        return point
-
-    def _within(self) -> NeuralCBO:
-        """The rule for constraints; without any, expected improvement."""
-        n, n_restarts = self._counts.values()
-        return NeuralCBO(n_candidates=n, n_restarts=n_restarts)
+        if model.num_outputs > 1:
+            within = NeuralCBO(n_candidates=n, n_restarts=n_restarts)
+            return within.chosen(model, data, generator)[0]
+        best = incumbent(model, data)
+        improvement = LogExpectedImprovement(model, best_f=best, maximize=False)
+        return maximize(improvement, data, generator, search)
 
     def _without(
         self, data: Dataset, n: int, state: State, generator: torch.Generator
@@ -240,11 +242,11 @@ class PinnBO:
         """What to tell of the equations; a warning where they first are in doubt."""
         shares = model.shares_by_kind
         told: State = {"is_lost": shares.get("none", 0.0) > _LOST}
-        if shares.get("held", 0.0) >= _DOUBTED:
+        if model.held_share >= _DOUBTED:
             return told
         told["message"] = (
             "The data contradict the PDE: the probability that it holds is "
-            f"{shares.get('held', 0.0):.2g}, so it counts for less"
+            f"{model.held_share:.2g}, so it counts for less"
             f"{' and is left out' if told['is_lost'] else ''}."
         )
         if "message" not in state:

@@ -27,9 +27,8 @@ from wideopt.numerics.conditioning import Posterior, Projection
 from wideopt.numerics.factor import Factor
 from wideopt.numerics.smooth import (
     Functionals,
-    SineFeatures,
+    Kernel,
     SmoothDraw,
-    SmoothKernel,
     rows_of_all,
 )
 
@@ -42,7 +41,7 @@ _DRAW_WIDTH = 2048
 class Physics:
     """Hyper-parameters of one output: kernel, noise λ and tolerance τ."""
 
-    kernel: SmoothKernel
+    kernel: Kernel
     noise: Float[Tensor, ""]
     tau: Float[Tensor, ""]
 
@@ -51,7 +50,7 @@ class Physics:
 class PhysicsPosterior(Posterior):
     """Posterior of one output given residuals and values, in its dual form."""
 
-    kernel: SmoothKernel
+    kernel: Kernel
     groups: tuple[Functionals, ...]
     sigma: Float[Tensor, " N"]
     targets: Float[Tensor, " N"]
@@ -120,14 +119,14 @@ class PhysicsPosterior(Posterior):
 
     def variance(self, a: Projection) -> Float[Tensor, "... q"]:
         """Return k(x, x) - ‖v‖²."""
-        return self.kernel.variance - a.V.square().sum(-1)
+        return self.kernel.diagonal(a.side) - a.V.square().sum(-1)
 
     def of_functionals(
         self, a: Functionals
     ) -> tuple[Float[Tensor, " m"], Float[Tensor, " m"]]:
         """Posterior mean of other functionals, and their prior deviation."""
         C = self.kernel.all_block([a], self.groups) / self.sigma
-        return C @ self.alpha, _deviation(self.kernel.block(a, a))
+        return C @ self.alpha, _positive(self.kernel.diagonal(a).expand(a.n))
 
     def extended(
         self,
@@ -190,12 +189,13 @@ class PhysicsPosterior(Posterior):
         self, generator: torch.Generator, n_draws: int = 1, nu: float = 1.0
     ) -> SmoothDraw:
         """Draw joint posterior functions, of ν times their deviation from the mean."""
-        features = SineFeatures.drawn(self.kernel, _DRAW_WIDTH, generator)
+        features = self.kernel.features(_DRAW_WIDTH, generator)
         kwargs = {"generator": generator, "dtype": torch.float64}
-        w = torch.randn(n_draws, _DRAW_WIDTH + 1, **kwargs)  # type: ignore[call-overload]
+        rows = rows_of_all(features, self.groups)
+        w = torch.randn(n_draws, rows.shape[1], **kwargs)  # type: ignore[call-overload]
         eps = torch.randn(n_draws, self.rank, **kwargs)  # type: ignore[call-overload]
         w, eps = nu * w.to(self.sigma), nu * eps.to(self.sigma)
-        f0 = w @ rows_of_all(features, self.groups).mT
+        f0 = w @ rows.mT
         v = self.factor.solve((self.targets - f0) / self.sigma - eps) / self.sigma
         return SmoothDraw(features, w, self.groups, v)
 
@@ -223,6 +223,10 @@ def conditional_nll(
 
 def _deviation(K: Float[Tensor, "n n"]) -> Float[Tensor, " n"]:
     """Prior deviation of functionals with covariance K; positive."""
-    variance = K.diagonal()
+    return _positive(K.diagonal())
+
+
+def _positive(variance: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    """Deviations of these variances; positive."""
     least = 1e-24 * variance.detach().max().clamp_min(1e-200)
     return variance.clamp_min(float(least)).sqrt()

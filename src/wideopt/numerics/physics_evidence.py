@@ -1,15 +1,17 @@
 """Hyper-parameters of a function that obeys equations, by evidence.
 
-Three ways to believe in the equations are fitted, each with a kernel of its own:
+Ways to believe in the equations are fitted, each with a kernel of its own:
 
-    held    they hold: τ = 10⁻⁴
+    held    they hold at their points: τ = 10⁻⁴
+    exact   they hold everywhere (`solutions`), where coefficients are constant
     bent    they are off by a share τ of their size, 10⁻² to 10, which is fitted
     none    they say nothing
 
 Notation:
     ψ = (log s_1, ..., log s_d, log o, log λ, log τ if bent, θ unless none)
     -log p(y, ψ | equations), with normal priors on the logarithms; the input scales
-    share a factor, and shrink with √d (see `hyper`)
+    share a factor, and shrink with √d (see `hyper`). If exact, the roughness a_i of the
+    boundary values is in place of s_i
 """
 
 from __future__ import annotations
@@ -27,21 +29,24 @@ from wideopt.exceptions import FitError
 from wideopt.numerics.lbfgs import minimize_each
 from wideopt.numerics.linearization import Linearization
 from wideopt.numerics.physics import Physics, PhysicsPosterior, conditional_nll
-from wideopt.numerics.smooth import Functionals, SmoothKernel
+from wideopt.numerics.smooth import Functionals, Kernel, SmoothKernel
+from wideopt.numerics.solutions import SolutionKernel, Waves
 
 __all__ = ["Belief", "Evidence", "Kind"]
 
-Kind = Literal["held", "bent", "none"]
+Kind = Literal["held", "exact", "bent", "none"]
 
 _TAU = 1e-4
 _BENT = (1e-2, 0.2, 10.0)  # least, median and largest τ
 _BENT_SPREAD = 1.5
-_INPUT, _INPUT_SPREAD, _SHARED_SPREAD = 3.0, 0.5, 1.5
-_OUTPUT_SPREAD = 1.0
+_INPUT, _INPUT_SPREADS = 3.0, (0.5, 1.5)  # of each scale, and of all
+_ROUGHNESS, _ROUGHNESS_SPREADS = 0.4, (0.2, 0.7)
+_OUTPUT_SPREAD = {"exact": 2.0}  # 1 otherwise: rough waves are small where data are
 _NOISE, _NOISE_SPREAD = 1e-4, 2.5
 _NOISE_BOUNDS = (1e-8, 2.0)
 _REACH = 5.0  # bounds of ψ, in deviations of its prior
 _MULTIPLES = (1.0, 4.0, 16.0)  # of the typical input scales, where climbs start
+_ROUGHER = (1.0, 0.4, 3.0)  # the same of the typical roughness
 _N_HEAT = 8  # steps of every start before the best goes on
 _N_HEAT_ROWS = 60  # values that take part in these
 _CAUTION = 10  # pseudo-observations that say the model is calibrated
@@ -56,13 +61,17 @@ class Belief:
     psi: Float[Tensor, " k"]
     evidence: float
 
-    def physics(self, d: int) -> Physics:
-        """Kernel, noise and tolerance."""
+    def physics(self, d: int, waves: Waves | None = None) -> Physics:
+        """Kernel, noise and tolerance; an exact belief needs waves."""
         s, o, noise = self.psi[:d].exp(), self.psi[d].exp(), self.psi[d + 1].exp()
         tau = (
             self.psi[d + 2].exp() if self.kind == "bent" else self.psi.new_tensor(_TAU)
         )
-        return Physics(SmoothKernel(s, o), noise, tau)
+        kernel: Kernel = SmoothKernel(s, o)
+        if self.kind == "exact":
+            assert waves is not None  # else nothing could have been fitted
+            kernel = SolutionKernel(waves, s, o)
+        return Physics(kernel, noise, tau)
 
     def theta(self, d: int) -> Float[Tensor, " k"]:
         """The unknown coefficients, scaled to [0, 1]."""
@@ -92,6 +101,7 @@ class Evidence:
     y: Float[Tensor, " n"]
     shift: float
     scale: float
+    waves: Waves | None = None
 
     @property
     def d(self) -> int:
@@ -114,7 +124,7 @@ class Evidence:
         """The best ψ found from `warm`, or from several starts."""
         center, precision, box = self._prior(kind)
         known = [b.psi for b in warm if b.kind == kind and len(b.psi) == len(center)]
-        starts = torch.stack(known or self._starts(center)).clamp(*box)
+        starts = torch.stack(known or self._starts(kind, center)).clamp(*box)
         problem = _Problem(self._thinned(_N_MAX), kind, center, precision)
         if len(starts) > 1:
             quick = replace(problem, evidence=self._thinned(_N_HEAT_ROWS))
@@ -133,7 +143,7 @@ class Evidence:
             groups, rhs = (), self.y.new_zeros(0)
         with torch.no_grad():
             posterior = PhysicsPosterior.of(
-                belief.physics(self.d), groups, rhs, self.X, self.y
+                belief.physics(self.d, self.waves), groups, rhs, self.X, self.y
             )
             factor = posterior.calibration(_CAUTION)
         psi = belief.psi.clone()
@@ -152,13 +162,12 @@ class Evidence:
         if n <= n_max:
             return self
         rows = torch.linspace(0, n - 1, n_max, dtype=torch.float64).round().long()
-        return Evidence(
-            self.linearization, self.X[rows], self.y[rows], self.shift, self.scale
-        )
+        return replace(self, X=self.X[rows], y=self.y[rows])
 
-    def _starts(self, center: Float[Tensor, " k"]) -> list[Tensor]:
+    def _starts(self, kind: Kind, center: Float[Tensor, " k"]) -> list[Tensor]:
         starts = []
-        for multiple in _MULTIPLES[: 3 if self.d <= 3 else 2]:
+        multiples = _MULTIPLES[: 3 if self.d <= 3 else 2]
+        for multiple in _ROUGHER if kind == "exact" else multiples:
             start = center.clone()
             start[: self.d] += math.log(multiple)
             starts.append(start)
@@ -168,14 +177,17 @@ class Evidence:
         """Center and precision of ψ, and bounds."""
         d = self.d
         n_theta = 0 if kind == "none" else len(self.linearization.theta)
-        center = [math.log(_INPUT / math.sqrt(d))] * d + [0.0, math.log(_NOISE)]
-        spread = [_INPUT_SPREAD] * d + [_OUTPUT_SPREAD, _NOISE_SPREAD]
+        first, own, shared = math.log(_INPUT / math.sqrt(d)), *_INPUT_SPREADS
+        if kind == "exact":
+            first, own, shared = math.log(_ROUGHNESS), *_ROUGHNESS_SPREADS
+        center = [first] * d + [0.0, math.log(_NOISE)]
+        spread = [own] * d + [_OUTPUT_SPREAD.get(kind, 1.0), _NOISE_SPREAD]
         if kind == "bent":
             center.append(math.log(_BENT[1]))
             spread.append(_BENT_SPREAD)
         k = len(center)
         C = torch.tensor(spread, dtype=torch.float64).square().diag()
-        C[:d, :d] += _SHARED_SPREAD**2
+        C[:d, :d] += shared**2
         precision = torch.zeros(k + n_theta, k + n_theta, dtype=torch.float64)
         precision[:k, :k] = C.inverse()  # all values of θ are equally likely
         middle = torch.tensor(center + [0.5] * n_theta, dtype=torch.float64)
@@ -223,6 +235,7 @@ class _Problem:
         rhs = e.y.new_zeros(0)
         if self.kind != "none":
             groups, rhs = e.equations(belief.theta(e.d))
-        nll = conditional_nll(belief.physics(e.d), groups, rhs, e.X, e.y)
+        physics = belief.physics(e.d, e.waves)
+        nll = conditional_nll(physics, groups, rhs, e.X, e.y)
         gap = psi - self.center
         return nll + 0.5 * gap @ self.precision @ gap

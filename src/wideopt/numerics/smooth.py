@@ -15,6 +15,7 @@ a_α. A value is the functional with a_0 = 1.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -25,7 +26,16 @@ from torch import Tensor
 
 from wideopt.numerics.kernel import Draw
 
-__all__ = ["Functionals", "SineFeatures", "SmoothDraw", "SmoothKernel", "rows_of_all"]
+__all__ = [
+    "Features",
+    "Functionals",
+    "Indices",
+    "Kernel",
+    "SineFeatures",
+    "SmoothDraw",
+    "SmoothKernel",
+    "rows_of_all",
+]
 
 Indices: TypeAlias = tuple[tuple[int, ...], ...]
 
@@ -79,8 +89,41 @@ class Functionals:
         return Functionals(T, torch.cat([self.A, other.A]), self.alphas)
 
 
+class Features(ABC):
+    """A function is a sum of features with standard normal weights."""
+
+    kernel: Kernel
+
+    @abstractmethod
+    def rows(self, a: Functionals) -> Float[Tensor, "... n p"]:
+        """ℓ[φ] for every functional."""
+
+
+class Kernel(ABC):
+    """Covariance of linear functionals of a random function."""
+
+    @abstractmethod
+    def block(self, a: Functionals, b: Functionals) -> Float[Tensor, "... n m"]:
+        """The covariance of two sets of functionals."""
+
+    @abstractmethod
+    def diagonal(self, a: Functionals) -> Float[Tensor, "..."]:
+        """The variance of each functional, or one number that all values share."""
+
+    @abstractmethod
+    def features(self, width: int, generator: torch.Generator) -> Features:
+        """Features of which functions are drawn."""
+
+    def all_block(
+        self, a: Sequence[Functionals], b: Sequence[Functionals]
+    ) -> Float[Tensor, "... n m"]:
+        """The covariance between groups of functionals, one after the other."""
+        rows = [torch.cat([self.block(x, y) for y in b], dim=-1) for x in a]
+        return torch.cat(rows, dim=-2)
+
+
 @dataclass(frozen=True)
-class SmoothKernel:
+class SmoothKernel(Kernel):
     """The kernel; scales of one output."""
 
     s: Float[Tensor, " d"]
@@ -94,17 +137,15 @@ class SmoothKernel:
             return self.o.square() * self._first_order(a, b) + constant
         return self.o.square() * self._any_order(a, b) + constant
 
-    def all_block(
-        self, a: Sequence[Functionals], b: Sequence[Functionals]
-    ) -> Float[Tensor, "... n m"]:
-        """The same between groups of functionals, one after the other."""
-        rows = [torch.cat([self.block(x, y) for y in b], dim=-1) for x in a]
-        return torch.cat(rows, dim=-2)
+    def diagonal(self, a: Functionals) -> Float[Tensor, "..."]:
+        """The variance of each functional; of values one number, for speed."""
+        if len(a.alphas) == 1 and sum(a.alphas[0]) == 0:
+            return self.o.square() + self.beta**2
+        return self.block(a, a).diagonal(dim1=-2, dim2=-1)
 
-    @property
-    def variance(self) -> Float[Tensor, ""]:
-        """Variance of a value, the same everywhere."""
-        return self.o.square() + self.beta**2
+    def features(self, width: int, generator: torch.Generator) -> SineFeatures:
+        """Random units of a network of finite width."""
+        return SineFeatures.drawn(self, width, generator)
 
     def _first_order(self, a: Functionals, b: Functionals) -> Float[Tensor, "... n m"]:
         """[(a_0 - P)(b_0 + Q) + A S² Bᵀ] k, with P = A S² δ, Q = B S² δ."""
@@ -169,7 +210,7 @@ class _Hermite:
 
 
 @dataclass(frozen=True)
-class SineFeatures:
+class SineFeatures(Features):
     """The features of a finite network: φ_j = o √(2/m) cos(w_j·t + b_j), and β."""
 
     W: Float[Tensor, "m d"]
@@ -211,7 +252,7 @@ class SineFeatures:
 
 
 def rows_of_all(
-    features: SineFeatures, groups: Sequence[Functionals]
+    features: Features, groups: Sequence[Functionals]
 ) -> Float[Tensor, "n p"]:
     """The rows of all groups, one after the other."""
     return torch.cat([features.rows(group) for group in groups], dim=-2)
@@ -221,7 +262,7 @@ def rows_of_all(
 class SmoothDraw(Draw):
     """Functions φᵀw + k(., rows) v."""
 
-    features: SineFeatures
+    features: Features
     w: Float[Tensor, "s p"]
     groups: tuple[Functionals, ...]
     v: Float[Tensor, "s n"]

@@ -21,13 +21,14 @@ from torch.quasirandom import SobolEngine
 from wideopt.data.units import Units
 from wideopt.exceptions import InputError
 from wideopt.pde._equation import PDE, Unknown
-from wideopt.pde._local import Local
+from wideopt.pde._local import Indices, Local
 from wideopt.space import Space
 
 __all__ = ["System"]
 
 _POOL = 4  # points in the pool, for each that is used
 _SEED = 20240607
+_CONSTANT = 1e-9  # relative change of a coefficient that is none
 _EDGE = 1e-9  # how far outside the cube rounding may carry a point of its edge
 
 
@@ -64,6 +65,24 @@ class System:
     def is_linear(self) -> bool:
         """Whether every equation is."""
         return all(each.is_linear for each in self.locals)
+
+    @property
+    def symbol(self) -> tuple[Float[Tensor, " k"], Indices] | None:
+        """Coefficients a_α and indices α of Σ_α a_α ∂^α u = 0 in the cube, if it is so.
+
+        None unless there is one equation, with constant coefficients, all over the
+        space, without right side, and without a term in u itself.
+        """
+        local = self.locals[0]
+        is_one = len(self.locals) == 1 and local.equation.points is None
+        is_plain = self.is_linear and not self.unknowns
+        if not (is_one and is_plain) or (0,) * local.T.shape[1] in local.alphas:
+            return None
+        A, F = local.linearized()
+        size = A.abs().max()
+        is_constant = (A - A[0]).abs().max() <= _CONSTANT * size
+        is_homogeneous = (local.rhs - F).abs().max() <= _CONSTANT * size
+        return (A[0], local.alphas) if is_constant and is_homogeneous else None
 
     @property
     def first_points(self) -> list[list[int]]:

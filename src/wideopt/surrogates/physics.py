@@ -2,9 +2,9 @@
 
 PINN-BO (Phan-Trong's thesis), Lemma 5.3.4: the posterior given values and residuals, in
 closed form for linear equations. Others are linearized at the posterior mean, again and
-again: the limit is the most likely function, with the uncertainty around it. Three ways
-to believe in the equations are averaged by evidence (see `physics_evidence`), so that
-wrong physics loses its weight as values contradict it.
+again: the limit is the most likely function, with the uncertainty around it. Several
+ways to believe in the equations are averaged by evidence (see `physics_evidence`), so
+that wrong physics loses its weight as values contradict it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from wideopt.exceptions import InputError
 from wideopt.numerics.activations import get_activation
 from wideopt.numerics.linearization import Linearization
 from wideopt.numerics.physics_evidence import Belief, Evidence, Kind
+from wideopt.numerics.solutions import Waves
 from wideopt.pde._system import System
 from wideopt.space import Space
 from wideopt.surrogates.moments import Standardization
@@ -33,7 +34,12 @@ __all__ = ["Physics"]
 
 Json: TypeAlias = "dict[str, Any]"
 
-_LOG_ODDS = {"held": 0.0, "bent": -math.log(10.0), "none": -math.log(10.0)}
+_LOG_ODDS = {
+    "held": 0.0,
+    "exact": 0.0,
+    "bent": -math.log(10.0),
+    "none": -math.log(10.0),
+}
 _PRUNED = 0.1  # a belief with less weight than this is left out, for speed
 _CLEAR = 0.999  # weight against "none" at which "bent" is not tried, which costs time
 _N_LINEARIZED = 12  # linearizations of a nonlinear equation, at most
@@ -78,6 +84,12 @@ class Physics:
         """The equations, examined."""
         space = self.space if isinstance(self.space, Space) else Space(self.space)
         return System.of(self.pde, space, self.device)
+
+    @cached_property
+    def waves(self) -> Waves | None:
+        """Functions that solve the equation exactly, where these can be found."""
+        symbol = self.system.symbol
+        return None if symbol is None else Waves.of(*symbol)
 
     def scaled(self, s: Standardization) -> Standardization:
         """The same for the function of the equations, whose sign may be another."""
@@ -132,12 +144,13 @@ class Physics:
     def _beliefs(self, case: _Case, known: list[Belief]) -> list[Belief]:
         """Those known, fitted anew; else all, without the one that is beaten anyway."""
         steps = 15 if known else 25
-        kinds: list[Kind] = [b.kind for b in known] or ["held"]
+        holding: list[Kind] = ["held"] if self.waves is None else ["held", "exact"]
+        kinds = [b.kind for b in known] or holding
         beliefs = [self._fitted(kind, case, known, steps) for kind in kinds]
         if known or not self.is_checked:
             return beliefs
         beliefs.append(self._fitted("none", case, [], steps))
-        if _weights(beliefs)[0] > _CLEAR:
+        if _weights(beliefs)[-1] < 1.0 - _CLEAR:
             return beliefs
         return [*beliefs, self._fitted("bent", case, [], steps)]
 
@@ -180,13 +193,14 @@ class Physics:
     def _evidence(
         self, kind: Kind, case: _Case, theta: Tensor, C: list[Tensor] | None
     ) -> Evidence:
-        if kind == "none":
+        if kind in ("none", "exact"):
             linearization = Linearization.empty()
         else:
             linearization = Linearization.of(self.system, case.points, theta, C)
         s = self.scaled(case.standardization)
         shift, scale = float(s.shift[0]), float(s.scale[0])
-        return Evidence(linearization, case.X, case.y, shift, scale)
+        waves = self.waves if kind == "exact" else None
+        return Evidence(linearization, case.X, case.y, shift, scale, waves)
 
     def _derivatives(self, member: Member, case: _Case) -> list[Tensor]:
         s = self.scaled(case.standardization)

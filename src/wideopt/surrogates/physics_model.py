@@ -57,7 +57,7 @@ class Member:
         ones = torch.cat([g.of_one for g in groups]) if groups else b
         belief = replace(belief, psi=belief.psi.to(evidence.X))
         posterior = PhysicsPosterior.of(
-            belief.physics(d), groups, rhs, evidence.X, evidence.y
+            belief.physics(d, evidence.waves), groups, rhs, evidence.X, evidence.y
         )
         return cls(belief, posterior, b, ones)
 
@@ -140,6 +140,12 @@ class PhysicsModel(TangentModel):
         return {part.belief.kind: share for part, share in pairs}
 
     @property
+    def held_share(self) -> float:
+        """Probability that the equations hold."""
+        shares = self.shares_by_kind
+        return shares.get("held", 0.0) + shares.get("exact", 0.0)
+
+    @property
     def likeliest(self) -> Member:
         """The likeliest belief in which equations play a part, or the first."""
         pairs = zip(self.shares, self.parts, strict=True)
@@ -168,7 +174,10 @@ class PhysicsModel(TangentModel):
         known = self._values(part.belief)
         names = [name for name in local.equation.unknowns if name in known]
         A, F = local.linearized(C, {name: known[name] for name in names})
-        _, sd = part.posterior.of_functionals(Functionals(T, A, local.alphas))
+        a = Functionals(T, A, local.alphas)
+        _, sd = part.posterior.of_functionals(a)
+        if part.belief.kind == "exact":  # it has none: take that of its terms
+            sd = _deviation_of_terms(part.posterior, a)
         residual = F - local.rhs
         return residual, residual / (s.scale[0] * sd)
 
@@ -196,3 +205,14 @@ class PhysicsModel(TangentModel):
                     is_new = True
             moved.append(chosen)
         return moved if is_new else None
+
+
+def _deviation_of_terms(
+    posterior: PhysicsPosterior, a: Functionals
+) -> Float[Tensor, " n"]:
+    """Prior deviation, were the derivatives of a functional independent."""
+    total = torch.zeros_like(a.A[:, 0])
+    for j, alpha in enumerate(a.alphas):
+        one = Functionals(a.T, a.A[:, j : j + 1], (alpha,))
+        total = total + posterior.of_functionals(one)[1].square()
+    return total.sqrt()
