@@ -170,3 +170,10 @@ def test_mixed_spaces_have_legal_points():
     (local,) = System.of(PDE(lambda u, x: partial(u, x, 0)), space).locals
     X = local.units(local.T)
     assert set(X[:, 1].round(decimals=6).tolist()) == {1.0, 2.0, 3.0}
+
+
+def test_an_equation_that_a_wave_of_round_length_solves_is_examined():
+    pde = wo.PDE(lambda u, x: wo.pde.laplacian(u, x) + u(x), n_points=8)
+    system = System.of(pde, wo.Space([(0.0, 2.0), (-1.0, 1.0)]))
+    assert system.is_linear
+    assert set(system.locals[0].alphas) == {(0, 0), (2, 0), (0, 2)}

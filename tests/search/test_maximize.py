@@ -8,7 +8,13 @@ from botorch.acquisition.acquisition import AcquisitionFunction
 import wideopt as wo
 from wideopt.data import Trial
 from wideopt.data.dataset import Dataset
-from wideopt.search.candidates import candidates, distinct, leaders, snapped
+from wideopt.search.candidates import (
+    candidates,
+    distinct,
+    leaders,
+    on_faces,
+    snapped,
+)
 from wideopt.search.design import generator_for
 from wideopt.search.maximize import Search, best_new, maximize, score
 from wideopt.search.mixed import neighbors, real_dims
@@ -166,3 +172,20 @@ def test_neighbors_differ_in_one_discrete_parameter():
     assert {v[2] for v in values} == {"a", "b", "c"}
     assert real_dims(MIXED) == [0]
     assert neighbors(wo.Space([(0, 1)]), point[:1]).shape == (0, 1)
+
+
+def test_points_are_moved_to_every_face_and_no_further():
+    X = torch.rand(24, 3, generator=generator_for(0, 0), dtype=torch.float64)
+    moved = on_faces(X)
+    is_moved = moved != X
+    assert (is_moved.sum(dim=1) == 1).all()
+    faces = {(int(i), float(moved[n, i])) for n, i in is_moved.nonzero().tolist()}
+    assert faces == {(i, end) for i in range(3) for end in (0.0, 1.0)}
+
+
+@pytest.mark.parametrize("n_faces", [0, 16])
+def test_faces_are_searched_where_asked(n_faces):
+    space = wo.Space([(0.0, 1.0)] * 3)
+    X = Search(32, 0, n_faces=n_faces).candidates(dataset(space), generator_for(1, 0))
+    on_one = ((X == 0.0) | (X == 1.0)).any(dim=1)
+    assert int(on_one.sum()) == n_faces
