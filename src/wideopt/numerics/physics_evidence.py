@@ -94,7 +94,19 @@ class Belief:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of standardized values y at X, given linearized equations."""
+    """The evidence of standardized values y at X, given linearized equations.
+
+    Attributes:
+        linearization: the equations, at their points.
+        X: points whose values are known.
+        y: the values, standardized.
+        shift: what was subtracted from them.
+        scale: by what they were divided.
+        waves: solutions, of which an exact belief is made.
+        is_resolved: whether a kernel under which equations hold may not be so rough
+            that it says nothing between their points: at most s_i = n^(1/d) for n
+            points. That is for equations with waves, which are for what is rougher.
+    """
 
     linearization: Linearization
     X: Float[Tensor, "n d"]
@@ -102,6 +114,7 @@ class Evidence:
     shift: float
     scale: float
     waves: Waves | None = None
+    is_resolved: bool = False
 
     @property
     def d(self) -> int:
@@ -195,6 +208,9 @@ class Evidence:
         reach[:k] = _REACH * C.diagonal().sqrt()
         low, high = middle - reach, middle + reach
         low[d + 1], high[d + 1] = (math.log(end) for end in _NOISE_BOUNDS)
+        if self.is_resolved and kind == "held":
+            most = max(group.n for group in self.linearization.groups) ** (1 / d)
+            high[:d] = high[:d].clamp_max(math.log(most))
         if kind == "bent":
             low[d + 2], high[d + 2] = math.log(_BENT[0]), math.log(_BENT[2])
         to = self.X

@@ -37,8 +37,8 @@ Json: TypeAlias = "dict[str, Any]"
 _LOG_ODDS = {
     "held": 0.0,
     "exact": 0.0,
-    "bent": -math.log(10.0),
-    "none": -math.log(10.0),
+    "bent": -math.log(30.0),
+    "none": -math.log(30.0),
 }
 _PRUNED = 0.1  # a belief with less weight than this is left out, for speed
 _CLEAR = 0.999  # weight against "none" at which "bent" is not tried, which costs time
@@ -200,7 +200,8 @@ class Physics:
         s = self.scaled(case.standardization)
         shift, scale = float(s.shift[0]), float(s.scale[0])
         waves = self.waves if kind == "exact" else None
-        return Evidence(linearization, case.X, case.y, shift, scale, waves)
+        is_resolved = self.waves is not None
+        return Evidence(linearization, case.X, case.y, shift, scale, waves, is_resolved)
 
     def _derivatives(self, member: Member, case: _Case) -> list[Tensor]:
         s = self.scaled(case.standardization)
