@@ -2,11 +2,13 @@
 
     python benchmarks/pinn_bo.py time [--points 100] [--n 200]
     python benchmarks/pinn_bo.py pictures [--output docs/images] [--evals 12]
+    python benchmarks/pinn_bo.py alarms [--sets 20] [--n 20]
 
 `time` prints CPU seconds of one suggestion in 2-D, when hyper-parameters are learned
 from scratch, when they are learned from the last ones, and when they are kept.
 `pictures` saves the second field of steady heat with the points that were evaluated,
-and the residual of the mean after that.
+and the residual of the mean after that. `alarms` prints for how many noisy data sets
+the warning of wrong physics would be raised, with the right equation and a wrong one.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ import numpy as np
 import torch
 
 import wideopt as wo
+
+DOUBTED = 0.05  # probability that the equation holds, below which pinn-bo warns
 
 
 def harmonic(x: Sequence[float]) -> float:
@@ -105,17 +109,60 @@ def pictures(folder: Path, n_evals: int) -> None:
     print(f"best {-result.fun:.2f} of {field.hottest()[1]:.2f}; saved {path.name}")
 
 
+def harmonic_waves(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
+    """A harmonic function with random waves and corners, of deviation 1."""
+    total = np.zeros(len(X))
+    for k in (1, 2, 4, 8):
+        a, b = rng.standard_normal(2) / k
+        total += np.exp(k * (X[:, 0] - 1)) * (a * np.cos(k * X[:, 1]))
+        total += np.exp(-k * X[:, 1]) * (b * np.sin(k * X[:, 0]))
+    return total / total.std()
+
+
+def swing(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
+    """A swing u'' + 100 u = 0 with random start, of deviation 1."""
+    a, b = rng.standard_normal(2)
+    y = a * np.cos(10 * X[:, 0]) + b * np.sin(10 * X[:, 0])
+    return np.asarray(y / y.std())
+
+
+def alarms(n_sets: int, n: int) -> None:
+    partial, laplacian = wo.pde.partial, wo.pde.laplacian
+    equations = {
+        "heat, right": (2, harmonic_waves, laplacian),
+        "heat, wrong": (2, harmonic_waves, lambda u, x: laplacian(u, x) + 40 * u(x)),
+        "swing, right": (1, swing, lambda u, x: partial(u, x, 0, 2) + 100 * u(x)),
+        "swing, wrong": (1, swing, lambda u, x: partial(u, x, 0, 2) + 300 * u(x)),
+    }
+    print(f"{n} observations; data sets, of {n_sets}, in which the warning is raised:")
+    for name, (d, truth, operator) in equations.items():
+        recipe = wo.surrogates.Physics(wo.PDE(operator, n_points=60), [(0, 1)] * d)
+        for noise in (0.01, 0.1):
+            shares = []
+            for seed in range(n_sets):
+                rng = np.random.default_rng(seed)
+                X = rng.uniform(size=(n, d))
+                y = truth(rng, X) + noise * rng.standard_normal(n)
+                model = recipe.fit(torch.tensor(X), torch.tensor(y).unsqueeze(1))
+                shares.append(model.held_share)
+            n_raised = sum(share < DOUBTED for share in shares)
+            print(f"  {name}, noise of deviation {noise}: {n_raised}", flush=True)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["time", "pictures"])
+    parser.add_argument("what", choices=["time", "pictures", "alarms"])
     parser.add_argument("--points", type=int, default=100)
-    parser.add_argument("--n", type=int, default=200)
+    parser.add_argument("--n", type=int, default=None)
+    parser.add_argument("--sets", type=int, default=20)
     parser.add_argument("--evals", type=int, default=12)
     parser.add_argument("--output", type=Path, default=Path("out"))
     args = parser.parse_args(argv)
     torch.set_num_threads(1)
     if args.what == "time":
-        suggestion_time(args.points, args.n)
+        suggestion_time(args.points, args.n or 200)
+    elif args.what == "alarms":
+        alarms(args.sets, args.n or 20)
     else:
         pictures(args.output, args.evals)
 
