@@ -237,3 +237,24 @@ def test_several_outputs_are_refused():
     surrogate = Physics(PDE(spring, n_points=5), LINE)
     with pytest.raises(wo.InputError, match="one output"):
         surrogate.fit(points(3, 1), points(3, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.01, 0.1])
+def test_right_physics_and_noise_raise_no_alarm(noise):
+    """Two of twenty data sets at most, of waves that die away from two edges."""
+    surrogate = Physics(PDE(laplacian, n_points=60), SPACE)
+    n_raised = 0
+    for seed in range(20):
+        X = points(20, 2, seed=seed)
+        generator = torch.Generator().manual_seed(1000 + seed)
+        a, b, k, m = torch.rand(4, generator=generator, dtype=torch.float64)
+        Z = surrogate.system.locals[0].units(X)
+        Z = Z / surrogate.system.locals[0].units.b.max()
+        k, m = 1 + 7 * k, 1 + 7 * m
+        y = (0.2 + a) * torch.exp(-k * Z[:, 0]) * torch.cos(k * Z[:, 1])
+        y = y + (0.2 + b) * torch.exp(-m * Z[:, 1]) * torch.sin(m * Z[:, 0])
+        e = torch.randn(20, generator=generator, dtype=torch.float64)
+        y = y / y.std() + noise * e
+        n_raised += surrogate.fit(X, y.unsqueeze(1)).held_share < 0.05
+    assert n_raised <= 2
