@@ -5,7 +5,7 @@ Notation:
     L (..., n, n)  lower, L Lᵀ = K + (λ + j) I
     G (..., n, p)  features, R (..., p, p) upper, Rᵀ R = λ I + Gᵀ G
 
-Noise below rounding level (about 1e-10 of the mean of K's diagonal) gets jitter of that
+Noise below rounding level (about 1e-11 of the mean of K's diagonal) gets jitter of that
 level, more only if K is not positive semi-definite; per matrix of a batch, recorded.
 The level is a power of ten, so that it seldom changes as the matrix grows (then the
 factor is made anew), and a grown factor equals a fresh one.
