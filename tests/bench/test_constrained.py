@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from wideopt.bench.constrained import (
     constrained_section,
@@ -9,6 +10,7 @@ from wideopt.bench.constrained import (
     first_feasible,
     n_declared_infeasible,
 )
+from wideopt.bench.figures import _draw_curves
 from wideopt.bench.record import assemble
 
 NO_POINT = "No point looks feasible."
@@ -64,6 +66,15 @@ def test_figures_of_the_paper_are_linked_and_drawn(runs, tmp_path):
     names = {path.name for path in tmp_path.glob("constrained-*.png")}
     assert len(names) == 4
     assert all(f"{tmp_path.name}/{name}" in text for name in names)
+
+
+def test_a_method_has_one_color_also_where_others_have_no_run(runs):
+    (both, alone) = Figure().subplots(1, 2)
+    _draw_curves(both, runs, "headline", ["a", "b"])
+    _draw_curves(alone, runs[2:], "headline", ["a", "b"])
+    assert [line.get_label() for line in both.lines] == ["a", "b"]
+    assert alone.lines[0].get_color() == both.lines[1].get_color()
+    assert both.lines[0].get_color() != both.lines[1].get_color()
 
 
 def test_runs_without_constraints_or_evaluations(make_run, tmp_path, runs):

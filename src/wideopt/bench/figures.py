@@ -55,13 +55,18 @@ def _style(i: int) -> dict[str, Any]:
     return {"color": _COLORS[i % len(_COLORS)], "linestyle": dash}
 
 
-def _finish(figure: Figure, axes: Axes, path: Path) -> None:
+def _finish(figure: Figure, axes: Sequence[Axes], path: Path) -> None:
     """One legend below the panels, and the file."""
-    handles, labels = axes.get_legend_handles_labels()
+    known = {
+        label: handle
+        for axis in axes
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    labels = sorted(known) if len(axes) > 1 else list(known)
     longest = max(map(len, labels), default=1)
     n_characters = 11 * figure.get_figwidth()  # in a line of the legend
     figure.legend(
-        handles,
+        [known[label] for label in labels],
         labels,
         loc="outside lower center",
         ncols=max(1, int(n_characters // (longest + 6))),
@@ -89,7 +94,7 @@ def save_convergence(runs: Sequence[Run], path: Path) -> None:
         panels = [("gap", label, is_known)]
         figure, axes = _figure(1, 1)
     for axis, (name, label, is_log) in zip(axes, panels, strict=True):
-        _draw_curves(axis, runs, name)
+        _draw_curves(axis, runs, name, list(group(runs, "method")))
         axis.axvline(first.n_init, color="0.7", linewidth=0.8, zorder=0)
         n = max(run.n_evals for run in runs)
         axis.set(xlabel="evaluations", ylabel=label, xlim=(0.5, n + 0.5))
@@ -97,7 +102,7 @@ def save_convergence(runs: Sequence[Run], path: Path) -> None:
         if is_log and _has_positive(axis):
             axis.set_yscale("log")
     figure.suptitle(first.task)
-    _finish(figure, axes[0], path)
+    _finish(figure, axes[:1], path)
 
 
 def save_grid(
@@ -108,11 +113,15 @@ def save_grid(
     label: str,
     is_log: bool = False,
 ) -> None:
-    """One curve of runs, by its name in `Run`, a panel for each task."""
+    """One curve of runs, by its name in `Run`, a panel for each task.
+
+    A method looks the same in all panels, also where others have no run.
+    """
+    methods = sorted({run.method for runs in tasks.values() for run in runs})
     n_columns = min(len(tasks), 3)
     figure, axes = _figure(-(-len(tasks) // n_columns), n_columns)
     for axis, (task, runs) in zip(axes, tasks.items(), strict=False):
-        _draw_curves(axis, runs, name)
+        _draw_curves(axis, runs, name, methods)
         axis.axvline(runs[0].n_init, color="0.7", linewidth=0.8, zorder=0)
         axis.set(xlabel="evaluations", ylabel=label, title=task)
         axis.locator_params(axis="x", integer=True)
@@ -120,13 +129,17 @@ def save_grid(
             axis.set_yscale("log")
     for axis in axes[len(tasks) :]:
         axis.set_visible(False)
-    _finish(figure, axes[0], path)
+    _finish(figure, axes, path)
 
 
-def _draw_curves(axis: Axes, runs: Sequence[Run], name: str) -> None:
+def _draw_curves(
+    axis: Axes, runs: Sequence[Run], name: str, methods: Sequence[str]
+) -> None:
+    """The curves of each method, in the style of its place among `methods`."""
     n = max(run.n_evals for run in runs)
     t = np.arange(1, n + 1)
-    for i, (method, of_method) in enumerate(group(runs, "method").items()):
+    for method, of_method in group(runs, "method").items():
+        i = methods.index(method)
         curves = padded([getattr(run, name) for run in of_method], n)
         low, middle, high = (_finite(q) for q in quartiles(curves))
         axis.plot(t, middle, label=method, linewidth=1.6, **_style(i), **_END)
@@ -174,7 +187,7 @@ def save_bars(
         )
     axes[0].set(xlabel="evaluations", ylabel=ylabel, title=title)
     axes[0].locator_params(axis="x", integer=True)
-    _finish(figure, axes[0], path)
+    _finish(figure, axes[:1], path)
 
 
 def save_times(runs: Sequence[Run], path: Path) -> None:
@@ -186,7 +199,7 @@ def save_times(runs: Sequence[Run], path: Path) -> None:
     axes[0].set(xlabel="observations n", ylabel="CPU seconds per suggestion")
     axes[0].set_yscale("log")
     axes[0].locator_params(axis="x", integer=True)
-    _finish(figure, axes[0], path)
+    _finish(figure, axes[:1], path)
 
 
 def times(runs: Sequence[Run]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -219,7 +232,7 @@ def save_lines(
         axes[0].set(xscale="log", yscale="log")
     else:
         axes[0].locator_params(axis="x", integer=True)
-    _finish(figure, axes[0], path)
+    _finish(figure, axes[:1], path)
 
 
 def save_fractions(
@@ -242,4 +255,4 @@ def save_fractions(
         axis.set_ylim(bottom=0)
     for axis in axes[len(curves) :]:
         axis.set_visible(False)
-    _finish(figure, axes[0], path)
+    _finish(figure, axes[:1], path)
