@@ -1,3 +1,4 @@
+import os
 import time
 from types import SimpleNamespace
 
@@ -85,15 +86,24 @@ def test_an_interrupt_ends_the_children_without_a_trace(jobs, tmp_path):
 
 
 def children():
+    """The processes of runs, each the leader of its session, once there is one."""
     psutil = pytest.importorskip("psutil")
-    return psutil.Process().children()
+    for _ in range(400):
+        everyone = psutil.Process().children(recursive=True)
+        leaders = [child for child in everyone if child.pid == os.getsid(child.pid)]
+        if leaders:
+            return leaders
+        time.sleep(0.05)
+    return []
 
 
 def test_a_child_that_cannot_start_is_a_failed_run(jobs, monkeypatch):
     (job,) = jobs("random")
-    monkeypatch.setattr(runner.sys, "executable", "/bin/false")
+    monkeypatch.setattr(runner.Job, "to_json", lambda self: "{")
     assert run_jobs([job]) == {"failed": 1}
-    assert load(job.path)["n_done"] == 0
+    record = load(job.path)
+    assert record["n_done"] == 0
+    assert "JSONDecodeError" in record["error"]
 
 
 def test_seeds_come_first(jobs, tmp_path):

@@ -1,17 +1,69 @@
-"""The process of one run: `python -m wideopt.bench.child JOB`, JOB as JSON."""
+"""The process of one run, forked from a server that has done the imports.
+
+The server starts with the first run of a runner and ends with the runner. Where
+processes cannot be forked, each run imports for itself.
+"""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
+import multiprocessing.process
+import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["main"]
+from wideopt.bench import provenance
+
+__all__ = ["start"]
+
+_CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
+_IMPORTED = (  # what most runs need; peers are imported by their own runs
+    *("wideopt.bench.single", "wideopt.bench.suite"),
+    *("wideopt.methods.gp", "wideopt.methods.neural_bo", "wideopt.methods.neural_cbo"),
+    "wideopt.optimizer",
+)
 
 
-def main(text: str) -> None:
-    """Make the run of a job and save its record."""
+def start(text: str, log: Path) -> multiprocessing.process.BaseProcess:
+    """Make the run of a job, as JSON, in a process that prints to a file."""
+    args = text, str(log), dict(os.environ)
+    process: multiprocessing.process.BaseProcess
+    if _CAN_FORK:
+        server = multiprocessing.get_context("forkserver")
+        server.set_forkserver_preload(list(_IMPORTED))
+        process = server.Process(target=_main, args=args)
+    else:
+        process = multiprocessing.get_context("spawn").Process(target=_main, args=args)
+    with _one_thread():
+        process.start()
+    return process
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """The environment that the server is to inherit; imports read it."""
+    before = dict(os.environ)
+    os.environ.update(provenance.THREADS)
+    try:
+        yield
+    finally:
+        for name in provenance.THREADS:
+            os.environ.pop(name)
+        os.environ.update(before)
+
+
+def _main(text: str, log: str, environment: dict[str, str]) -> None:
+    """Make the run and save its record."""
+    if hasattr(os, "setsid"):
+        os.setsid()  # an interrupt is for the runner alone
+    os.environ.update({**environment, **provenance.THREADS})
+    with Path(log).open("wb") as stream:
+        os.dup2(stream.fileno(), sys.stdout.fileno())
+        os.dup2(stream.fileno(), sys.stderr.fileno())
     job = json.loads(text)
     warnings.simplefilter("ignore")  # of peers and their libraries; errors are recorded
     import torch
@@ -36,7 +88,3 @@ def main(text: str) -> None:
         max_seconds=job["max_seconds"],
     )
     save(record, Path(job["path"]))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

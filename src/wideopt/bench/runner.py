@@ -10,15 +10,13 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wideopt.bench import provenance
+from wideopt.bench import child
 from wideopt.bench.contender import Contender
 from wideopt.bench.record import (
     Journal,
@@ -172,19 +170,11 @@ class _Child:
         self._is_late = False
         self._began = time.monotonic()
         job.path.parent.mkdir(parents=True, exist_ok=True)
-        with job.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "wideopt.bench.child", job.to_json()],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **provenance.THREADS},
-                start_new_session=True,  # an interrupt is for the runner alone
-            )
+        self._process = child.start(job.to_json(), job.log)
 
     def ended(self) -> Status | None:
         """How the run ended, its record in place; None while it runs."""
-        code = self._process.poll()
+        code = self._process.exitcode
         if code is None:
             limit = self.job.max_seconds
             seconds = time.monotonic() - self._began
@@ -211,8 +201,7 @@ class _Child:
         elif code < 0:
             status, error = "killed", f"ended by {signal.Signals(-code).name}"
         else:
-            tail = self.job.log.read_text(encoding="utf-8", errors="replace")
-            status, error = "failed", tail[-_N_LOG:]
+            status, error = "failed", self._printed()[-_N_LOG:]
         left = Journal.read(self.job.journal)
         if left is None:
             job = self.job
@@ -221,15 +210,26 @@ class _Child:
         save(assemble(*left, status, error), self.job.path)
         return status
 
+    def _printed(self) -> str:
+        try:
+            return self.job.log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return f"The process ended with code {self._process.exitcode}."
+
     def kill(self) -> None:
         """End the run and leave no trace of it."""
         self._kill_group()
-        self._process.wait()
+        self._process.join()
         self._sweep()
 
     def _kill_group(self) -> None:
+        pid = self._process.pid
+        if pid is None or self._process.exitcode is not None:
+            return
         with contextlib.suppress(ProcessLookupError):  # it may just have ended
-            os.killpg(self._process.pid, signal.SIGKILL)
+            if os.getpgid(pid) == pid:
+                os.killpg(pid, signal.SIGKILL)
+        self._process.kill()  # in case it had no group of its own yet
 
     def _sweep(self) -> None:
         self.job.journal.unlink(missing_ok=True)
