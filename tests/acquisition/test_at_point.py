@@ -24,12 +24,14 @@ def data():
 
 
 @pytest.mark.parametrize("beta", [-1.5, 0.0, 2.0])
-def test_a_mixture_gives_what_botorch_and_autograd_give(data, beta):
+@pytest.mark.parametrize("share", [[0.3, 0.3, 0.3], [0.0, 0.4, 1.0], [0.2, 0.0, 0.0]])
+def test_a_mixture_gives_what_botorch_and_autograd_give(data, beta, share):
     X, Z = data
     model = Tangent(bend_spread=1.0).fit(X, Z)
+    rest = [1.0 - w for w in share]
     recipe = [
-        {**model.recipe[0], "weights": [0.3] * 3},
-        {"index": 1, "hyper": model.recipe[0]["hyper"], "weights": [0.7] * 3},
+        {**model.recipe[0], "weights": share},
+        {"index": 1, "hyper": model.recipe[0]["hyper"], "weights": rest},
     ]
     model = Tangent().restore(
         X, Z, {"runs": [{"outputs": [0, 1, 2], "members": recipe}]}

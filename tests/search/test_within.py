@@ -102,3 +102,23 @@ def test_order_is_by_excess_then_by_value():
         torch.tensor([0.0, 1e-9, 0.5, 0.2]),
     )
     assert pool.order.tolist() == [1, 0, 3, 2]
+
+
+def test_bounds_are_computed_until_enough_of_the_best_are_within():
+    counted = []
+
+    class Counted(Disk):
+        def __call__(self, X):
+            counted.append(len(X))
+            return super().__call__(X)
+
+    X = torch.rand(2000, 2, generator=torch.Generator().manual_seed(0)).double()
+    bounds = Counted([model()], 0.0, 0.3)
+    few = Pool.of(Linear(), bounds, X, 3)
+    assert sum(counted) < 1500
+    counted.clear()
+    every = Pool.of(Linear(), bounds, X)
+    assert sum(counted) == 2000
+    assert few.order[:3].tolist() == every.order[:3].tolist()
+    tiny = Pool.of(Linear(), Counted([model()], 0.0, 1e-9), X, 3)
+    assert bool(tiny.excess.isfinite().all())  # none is within, so all were computed

@@ -148,6 +148,36 @@ def test_subset_of_outputs(model: Model) -> None:
     torch.testing.assert_close(picked.mean[:, 0], whole.mean[:, 1])
 
 
+@pytest.mark.parametrize(
+    "weights", [[[0.0, 0.3], [1.0, 0.7]], [[1.0, 0.0], [0.0, 1.0]]]
+)
+def test_members_without_weight_for_an_output_change_nothing(
+    weights: list[list[float]],
+) -> None:
+    whole = fitted("ensemble")
+    w = torch.tensor(weights, dtype=torch.float64)
+    model = whole._with(whole.members, weights=w)
+    A = points(5, seed=3)
+    parts = [member.moments(A.unsqueeze(-3)) for member in whole.members]
+    mean = sum(w_i[:, None] * m for w_i, (m, _) in zip(w, parts, strict=True))
+    C = sum(
+        w_i[:, None, None] * (S + (m - mean).unsqueeze(-1) * (m - mean).unsqueeze(-2))
+        for w_i, (m, S) in zip(w, parts, strict=True)
+    )
+    variance = C.diagonal(dim1=-2, dim2=-1)
+    for got, wanted in zip(model.moments(A), (mean, C), strict=True):
+        torch.testing.assert_close(got, wanted)
+    for got, wanted in zip(model.marginals(A), (mean, variance), strict=True):
+        torch.testing.assert_close(got, wanted)
+    apart = model.marginals_apart(A[:2])  # one point for each of two outputs
+    own = (mean[:, :2].diagonal(), variance[:, :2].diagonal())
+    for got, wanted in zip(apart, own, strict=True):
+        torch.testing.assert_close(got, wanted)
+    first = model.subset_output([0])
+    assert len(first.members) == int((w[:, 0] > 0).sum())
+    torch.testing.assert_close(first.marginals(A)[0], mean[:1])
+
+
 def test_draws_have_the_moments_of_the_posterior(recipe: Tangent, model: Model) -> None:
     A = points(4, seed=4)
     n = 100 if recipe.depth > 1 else 400  # deep draws are long vectors of weights

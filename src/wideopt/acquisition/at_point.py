@@ -17,6 +17,7 @@ from botorch.models.model import Model
 from jaxtyping import Float
 from numpy import ndarray
 from scipy.special import erfcx, ndtr
+from torch import Tensor
 
 from wideopt.numerics.point import Moments, PointPosterior
 from wideopt.surrogates.tangent_model import TangentModel
@@ -38,7 +39,8 @@ class ImprovementAtPoint:
     """
 
     members: tuple[PointPosterior, ...]
-    weights: Float[ndarray, "members o"]
+    outputs: tuple[Array | None, ...]  # of each member; None stands for all
+    weights: tuple[Array, ...]  # for these
     shift: Float[ndarray, " o"]
     scale: Float[ndarray, " o"]
     best: float
@@ -49,16 +51,23 @@ class ImprovementAtPoint:
         """Of a model whose first output is the objective; None for other models."""
         if not isinstance(model, TangentModel):
             return None
-        views = [PointPosterior.of(member) for member in model.members]
+        views = [PointPosterior.of(share.member) for share in model.active]
         members = tuple(view for view in views if view is not None)
         if len(members) < len(views):
             return None
         s = model.standardization
-        weights, shift, scale = (
-            tensor.detach().cpu().numpy()
-            for tensor in (model.weights, s.shift, s.scale)
+        return cls(
+            members,
+            tuple(
+                None if share.outputs is None else _array(share.outputs)
+                for share in model.active
+            ),
+            tuple(_array(share.weights) for share in model.active),
+            _array(s.shift),
+            _array(s.scale),
+            best,
+            beta,
         )
-        return cls(members, weights, shift, scale, best, beta)
 
     def __call__(
         self, x: Float[ndarray, " d"]
@@ -88,16 +97,27 @@ class ImprovementAtPoint:
 
     def _mixed(self, parts: list[Moments]) -> Moments:
         """Mix: mean = Σ w_i m_i,  variance = Σ w_i (v_i + (m_i - mean)²)."""
-        pairs = list(zip(self.weights, parts, strict=True))
-        mean = sum(w * p.mean for w, p in pairs)
-        slope = sum(w[:, None] * p.mean_slope for w, p in pairs)
-        variance, variance_slope = np.zeros_like(mean), np.zeros_like(slope)
-        for w, p in pairs:
-            off = p.mean - mean
-            variance += w * (p.variance + off * off)
-            moved = 2.0 * off[:, None] * (p.mean_slope - slope)
-            variance_slope += w[:, None] * (p.variance_slope + moved)
+        o, d = self.shift.size, parts[0].mean_slope.shape[1]
+        mean, variance = np.zeros(o), np.zeros(o)
+        slope, variance_slope = np.zeros((o, d)), np.zeros((o, d))
+        every = np.arange(o)
+        shares = [
+            (every if outputs is None else outputs, w, part)
+            for outputs, w, part in zip(self.outputs, self.weights, parts, strict=True)
+        ]
+        for i, w, p in shares:
+            mean[i] += w * p.mean
+            slope[i] += w[:, None] * p.mean_slope
+        for i, w, p in shares:
+            off = p.mean - mean[i]
+            variance[i] += w * (p.variance + off * off)
+            moved = 2.0 * off[:, None] * (p.mean_slope - slope[i])
+            variance_slope[i] += w[:, None] * (p.variance_slope + moved)
         return Moments(mean, variance, slope, variance_slope)
+
+
+def _array(tensor: Tensor) -> Any:
+    return tensor.detach().cpu().numpy()
 
 
 def log_h(u: float) -> tuple[float, float]:

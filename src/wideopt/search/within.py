@@ -1,7 +1,8 @@
 """Maximize an acquisition where the lower bounds of all constraints hold.
 
-Candidates are ordered by excess (Σ max(LCB, 0)) and then by value; from the best few a
-gradient search goes on under the bounds, by sequential quadratic programming (SciPy's
+Candidates are ordered by excess (Σ max(LCB, 0)) and then by value, where the bounds of
+those of lesser value are computed only if too few better ones keep them. From the best
+a gradient search goes on under the bounds, by sequential quadratic programming (SciPy's
 SLSQP), which follows the edge of the region: that is where constrained optima lie.
 Where no candidate fulfills the bounds, the excess is minimized first.
 """
@@ -29,6 +30,7 @@ from wideopt.surrogates.base import quiet
 
 __all__ = ["Found", "Pool", "maximize_within"]
 
+_CHUNK = 256  # points whose bounds are computed at once
 _TOLERANCE = 1e-6  # of an excess, in typical magnitudes of the constraints
 
 Vector = NDArray[np.float64]
@@ -73,7 +75,8 @@ def maximize_within(
     X = candidates(data, search.n_global, search.n_local, generator)
     known = torch.cat([data.X, data.X_pending])
     with quiet():
-        pool = Pool.of(acqf, bounds, X)
+        n_enough = search.n_restarts if data.space.is_continuous else len(X)
+        pool = Pool.of(acqf, bounds, X, n_enough)
         if not pool.is_within:
             wider = replace(search, n_restarts=2 * search.n_restarts)
             goal = NegativeExcess(bounds)
@@ -103,12 +106,28 @@ class Pool:
 
     @classmethod
     def of(
-        cls, acqf: AcquisitionFunction, bounds: LowerBounds, X: Float[Tensor, "n d"]
+        cls,
+        acqf: AcquisitionFunction,
+        bounds: LowerBounds,
+        X: Float[Tensor, "n d"],
+        n_enough: int | None = None,
     ) -> Pool:
-        """The points of X, scored."""
-        with torch.no_grad():
-            excess = torch.cat([bounds.excess(chunk) for chunk in X.split(512)])
-        return cls(X, score(acqf, X), excess.nan_to_num(nan=torch.inf))
+        """The points of X, scored.
+
+        Once n_enough of the highest values are within the bounds, those of the others
+        are not computed, and count as out of all bounds.
+        """
+        values = score(acqf, X)
+        excess = torch.full_like(values, torch.inf)
+        n_within = 0
+        order = values.argsort(descending=True, stable=True)
+        for rows in order.split(_CHUNK):
+            with torch.no_grad():
+                excess[rows] = bounds.excess(X[rows]).nan_to_num(nan=torch.inf)
+            n_within += int((excess[rows] <= _TOLERANCE).sum())
+            if n_enough is not None and n_within >= n_enough:
+                break
+        return cls(X, values, excess)
 
     def joined(
         self, acqf: AcquisitionFunction, bounds: LowerBounds, X: Float[Tensor, "m d"]

@@ -23,7 +23,7 @@ __all__ = ["learned", "weighted"]
 _BEND_GAIN = 4.0  # of log evidence that makes bent axes worthwhile,
 _BEND_GAIN_EACH = 0.5  # and for each axis
 _BEATEN = 30.0  # of log evidence behind another architecture
-_PRUNED = 0.02  # a network with less weight than this for every output is left out
+_PRUNED = 0.02  # a network with less weight than this is left out
 
 
 def learned(
@@ -109,12 +109,15 @@ def _bent_if_worthwhile(
 
 
 def weighted(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Members with weights proportional to their evidence; negligible ones left out."""
+    """Members with weights proportional to their evidence; negligible ones left out.
+
+    A member may count for some outputs only.
+    """
     evidence = torch.tensor([m["weights"] for m in members], dtype=torch.float64)
     weights = torch.softmax(evidence, dim=0)
-    is_kept = (weights >= _PRUNED).any(dim=1)
-    weights = weights * is_kept.unsqueeze(1)
+    weights = torch.where(weights >= _PRUNED, weights, 0.0)
     weights = weights / weights.sum(dim=0)
+    is_kept = weights.any(dim=1)
     return [
         {**m, "weights": w.tolist()}
         for m, w, kept in zip(members, weights, is_kept, strict=True)

@@ -4,23 +4,34 @@ Each member is the posterior of one network (an initialization, an activation, a
 for all outputs at once; members are averaged with weights w (their evidence, or equal):
 
     mean = Σ w_i m_i,   C = Σ w_i (C_i + (m_i - mean)(m_i - mean)ᵀ)
+
+A member is asked only about outputs for which it has weight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from wideopt.numerics.conditioning import Posterior
+from wideopt.numerics.conditioning import ConditionedPosterior, Posterior
 from wideopt.numerics.kernel import Draw
 from wideopt.surrogates.moments import MomentModel, Standardization
 
-__all__ = ["TangentDraws", "TangentModel"]
+__all__ = ["Share", "TangentDraws", "TangentModel"]
+
+
+class Share(NamedTuple):
+    """A member for the outputs on which it has weight; None stands for all of them."""
+
+    member: Any
+    outputs: Tensor | None
+    weights: Float[Tensor, " o"]
 
 
 class TangentModel(MomentModel):
@@ -48,30 +59,41 @@ class TangentModel(MomentModel):
         self.weights = weights
         self.recipe = recipe
 
+    @cached_property
+    def active(self) -> tuple[Share, ...]:
+        """Each member with the outputs it counts for."""
+        shares = []
+        for member, weights in zip(self.members, self.weights, strict=True):
+            outputs = weights.nonzero().flatten()
+            is_whole = isinstance(member, ConditionedPosterior)  # of given points
+            if outputs.numel() == weights.numel() or is_whole:
+                shares.append(Share(member, None, weights))
+            elif outputs.numel() > 0:
+                part = member.selected(outputs.tolist())
+                shares.append(Share(part, outputs, weights[outputs]))
+        return tuple(shares)
+
     def moments(
         self, X: Float[Tensor, "... q d"]
     ) -> tuple[Float[Tensor, "... o q"], Float[Tensor, "... o q q"]]:
         """Joint mean and covariance of the standardized outputs."""
         parts: list[tuple[Tensor, Tensor]]
-        parts = [member.moments(X.unsqueeze(-3)) for member in self.members]
+        parts = [share.member.moments(X.unsqueeze(-3)) for share in self.active]
         if len(parts) == 1:
             return parts[0]
-        mean = self._average([m for m, _ in parts], 1)
-        spreads = [
-            C + (m - mean).unsqueeze(-1) * (m - mean).unsqueeze(-2) for m, C in parts
-        ]
-        return mean, self._average(spreads, 2)
+        mean = self._mixed([m for m, _ in parts], 1)
+        offs = self._from(mean, [m for m, _ in parts], 1)
+        pairs = zip(parts, offs, strict=True)
+        spreads = [C + off.unsqueeze(-1) * off.unsqueeze(-2) for (_, C), off in pairs]
+        return mean, self._mixed(spreads, 2)
 
     def marginals(
         self, X: Float[Tensor, "... q d"]
     ) -> tuple[Float[Tensor, "... o q"], Float[Tensor, "... o q"]]:
         """Mean and variance of the standardized outputs, point by point."""
         parts: list[tuple[Tensor, Tensor]]
-        parts = [member.marginals(X.unsqueeze(-3)) for member in self.members]
-        if len(parts) == 1:
-            return parts[0]
-        mean = self._average([m for m, _ in parts], 1)
-        return mean, self._average([v + (m - mean).square() for m, v in parts], 1)
+        parts = [share.member.marginals(X.unsqueeze(-3)) for share in self.active]
+        return self._marginals(parts, 1)
 
     def marginals_apart(
         self, X: Float[Tensor, "... o d"]
@@ -80,26 +102,58 @@ class TangentModel(MomentModel):
 
         The gradient of their sum is then the Jacobian of all outputs: one pass.
         """
-        parts: list[tuple[Tensor, Tensor]]
-        parts = [member.marginals(X.unsqueeze(-2)) for member in self.members]
-        parts = [(m.squeeze(-1), v.squeeze(-1)) for m, v in parts]
+        parts: list[tuple[Tensor, Tensor]] = []
+        for share in self.active:
+            own = X if share.outputs is None else X[..., share.outputs, :]
+            mean, variance = share.member.marginals(own.unsqueeze(-2))
+            parts.append((mean.squeeze(-1), variance.squeeze(-1)))
+        return self._marginals(parts, 0)
+
+    def _marginals(
+        self, parts: list[tuple[Tensor, Tensor]], n_trailing: int
+    ) -> tuple[Tensor, Tensor]:
         if len(parts) == 1:
             return parts[0]
-        mean = self._average([m for m, _ in parts], 0)
-        return mean, self._average([v + (m - mean).square() for m, v in parts], 0)
+        mean = self._mixed([m for m, _ in parts], n_trailing)
+        offs = self._from(mean, [m for m, _ in parts], n_trailing)
+        pairs = zip(parts, offs, strict=True)
+        spreads = [v + off.square() for (_, v), off in pairs]
+        return mean, self._mixed(spreads, n_trailing)
 
-    def _average(self, parts: list[Tensor], n_trailing: int) -> Tensor:
-        """Σ w_i part_i, for parts with n_trailing dimensions after the outputs'."""
-        w = self.weights.reshape(*self.weights.shape, *(1,) * n_trailing)
-        total = w[0] * parts[0]
-        for w_i, part in zip(w[1:], parts[1:], strict=True):
-            total = total + w_i * part
+    def _mixed(self, parts: list[Tensor], n_trailing: int) -> Tensor:
+        """Σ w_i part_i over shares, with n_trailing dimensions after the outputs'."""
+        axis = -1 - n_trailing
+        total: Tensor | None = None
+        for share, part in zip(self.active, parts, strict=True):
+            term = share.weights.reshape(-1, *(1,) * n_trailing) * part
+            if share.outputs is not None:
+                shape = list(term.shape)
+                shape[axis] = self.num_outputs
+                term = term.new_zeros(shape).index_add(axis, share.outputs, term)
+            total = term if total is None else total + term
+        assert total is not None
+        return total
+
+    def _from(self, mean: Tensor, parts: list[Tensor], n_trailing: int) -> list[Tensor]:
+        """The means of shares, each seen from that of the mixture."""
+        axis = -1 - n_trailing
+        pairs = zip(self.active, parts, strict=True)
+        return [
+            part - (mean if s.outputs is None else mean.index_select(axis, s.outputs))
+            for s, part in pairs
+        ]
+
+    def _average(self, parts: list[Tensor]) -> Tensor:
+        """Σ w_i part_i over members, of numbers for all outputs."""
+        total = self.weights[0] * parts[0]
+        for weights, part in zip(self.weights[1:], parts[1:], strict=True):
+            total = total + weights * part
         return total
 
     @property
     def noise(self) -> Float[Tensor, "... o"]:
         """Observation noise, averaged over the members."""
-        return self._average([member.noise for member in self.members], 0)
+        return self._average([member.noise for member in self.members])
 
     @property
     def train_X(self) -> Float[Tensor, "n d"]:
@@ -117,7 +171,7 @@ class TangentModel(MomentModel):
     @property
     def information_gain(self) -> Float[Tensor, " o"]:
         """½ log det(I + K/λ) of the data, averaged over the members."""
-        return self._average([member.information_gain for member in self.members], 0)
+        return self._average([member.information_gain for member in self.members])
 
     def _with(self, members: Sequence[Posterior], **changes: Any) -> TangentModel:
         settings = {
@@ -146,10 +200,13 @@ class TangentModel(MomentModel):
         return self._with(members, standardization=s)
 
     def subset_output(self, idcs: list[int]) -> TangentModel:
-        """The model of some of the outputs."""
+        """The model of some of the outputs, of the members that count for them."""
+        weights = self.weights[:, idcs]
+        kept = [i for i, w in enumerate(weights) if bool(w.any())]
         return self._with(
-            [member.selected(idcs) for member in self.members],
-            weights=self.weights[:, idcs],
+            [self.members[i].selected(idcs) for i in kept],
+            weights=weights[kept],
+            recipe=[self.recipe[i] for i in kept],
             standardization=self.standardization.subset(idcs),
         )
 
