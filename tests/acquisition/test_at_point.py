@@ -46,6 +46,10 @@ def test_a_mixture_gives_what_botorch_and_autograd_give(data, beta, share):
     for x in np.random.default_rng(1).random((6, 3)):
         for a, b in zip(fast(x), slow(x), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+        for kept in ([], [1], [0, 1]):
+            rows = [0, *(i + 1 for i in kept)]
+            for a, b in zip(fast.restricted(kept)(x), fast(x), strict=True):
+                np.testing.assert_allclose(a, b[rows], rtol=1e-12)
 
 
 def test_other_models_have_no_such_view(data):

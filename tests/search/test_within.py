@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
@@ -11,7 +12,7 @@ import wideopt as wo
 from wideopt.acquisition.bounds import LowerBounds
 from wideopt.data.dataset import Dataset
 from wideopt.search.maximize import Search
-from wideopt.search.within import Pool, maximize_within
+from wideopt.search.within import Pool, _Climb, maximize_within
 from wideopt.surrogates import Tangent
 
 
@@ -122,3 +123,36 @@ def test_bounds_are_computed_until_enough_of_the_best_are_within():
     assert few.order[:3].tolist() == every.order[:3].tolist()
     tiny = Pool.of(Linear(), Counted([model()], 0.0, 1e-9), X, 3)
     assert bool(tiny.excess.isfinite().all())  # none is within, so all were computed
+
+
+class AtPoint:
+    """Climb x_1 from 0.1; beyond 0.4, and unseen from the start, is a wall at 0.7."""
+
+    def __init__(self, used, constraints=(0, 1)):
+        self.used, self.constraints = used, list(constraints)
+
+    def __call__(self, x):
+        self.used.append(tuple(self.constraints))
+        wall = 0.7 - x[0] if x[0] > 0.4 else 5.0 + 0.0 * x[0]
+        slope = -1.0 if x[0] > 0.4 else 0.0
+        values = np.array([-x[0], 0.9 - x[0], wall])
+        slopes = np.array([[-1.0, 0.0], [-1.0, 0.0], [slope, 0.0]])
+        rows = [0, *(i + 1 for i in self.constraints)]
+        return values[rows], slopes[rows]
+
+    def restricted(self, constraints):
+        return AtPoint(self.used, constraints)
+
+
+def test_a_climb_leaves_out_what_looks_far_and_is_made_again_if_that_was_wrong():
+    used = []
+    start = torch.tensor([0.6, 0.5], dtype=torch.float64)
+    end = _Climb(AtPoint(used), start, [0, 1]).end(50)
+    assert end[0] == pytest.approx(0.7, abs=1e-6)  # the wall is within reach
+    assert {(0, 1)} == set(used)
+    used.clear()
+    start = torch.tensor([0.3, 0.5], dtype=torch.float64)
+    end = _Climb(AtPoint(used), start, [0, 1]).end(50)
+    assert () in used  # from here both look far
+    assert used[-1] == (0, 1)
+    assert float(end[0]) <= 0.9 + 1e-6

@@ -9,7 +9,7 @@ of an output; h(u) = φ(u) + u Φ(u), with h' = Φ; y⁺ the incumbent (minimiza
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,6 +82,28 @@ class ImprovementAtPoint:
         du = -(mean_slope[0] + u * sigma_slope[0]) / sigma[0]
         slopes[0] = -log_slope * du - sigma_slope[0] / sigma[0]
         return values, slopes
+
+    def restricted(self, constraints: list[int]) -> ImprovementAtPoint:
+        """The same with some of the constraints only."""
+        kept = [0, *(i + 1 for i in constraints)]
+        members, outputs, weights = [], [], []
+        for member, own, w in zip(
+            self.members, self.outputs, self.weights, strict=True
+        ):
+            mine = list(range(self.shift.size)) if own is None else own.tolist()
+            rows = [mine.index(i) for i in kept if i in mine]
+            if rows:
+                members.append(member.selected(rows))
+                outputs.append(np.array([kept.index(mine[row]) for row in rows]))
+                weights.append(w[rows])
+        return replace(
+            self,
+            members=tuple(members),
+            outputs=tuple(outputs),
+            weights=tuple(weights),
+            shift=self.shift[kept],
+            scale=self.scale[kept],
+        )
 
     def _moments(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Mean and deviation of every output in the units of the data, and slopes."""

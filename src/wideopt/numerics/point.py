@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -134,6 +134,20 @@ class PointPosterior:
             _array(side.variances.expand(o, -1, -1).movedim(-1, 0)),  # type: ignore[attr-defined]
             _array(posterior.alpha),
             tuple(np.asfortranarray(_array(matrix)) for matrix in L),
+        )
+
+    def selected(self, outputs: list[int]) -> PointPosterior:
+        """The view of some of the outputs."""
+        return replace(
+            self,
+            inputs=self.inputs[outputs],
+            bias=self.bias[outputs],
+            output2=self.output2[outputs],
+            bend=None if self.bend is None else self.bend[outputs],
+            Z=self.Z[outputs],
+            variances=self.variances[:, outputs],
+            alpha=self.alpha[outputs],
+            L=tuple(self.L[i] for i in outputs),
         )
 
     def __call__(self, x: Float[ndarray, " d"]) -> Moments:

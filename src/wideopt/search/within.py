@@ -4,14 +4,16 @@ Candidates are ordered by excess (Σ max(LCB, 0)) and then by value, where the b
 those of lesser value are computed only if too few better ones keep them. From the best
 a gradient search goes on under the bounds, by sequential quadratic programming (SciPy's
 SLSQP), which follows the edge of the region: that is where constrained optima lie.
-Where no candidate fulfills the bounds, the excess is minimized first.
+Where no candidate fulfills the bounds, the excess is minimized first. A climb leaves
+out constraints that look out of reach from its start; should it end beyond one of them,
+it is made again with all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -31,10 +33,24 @@ from wideopt.surrogates.base import quiet
 __all__ = ["Found", "Pool", "maximize_within"]
 
 _CHUNK = 256  # points whose bounds are computed at once
+_REACH = 0.5  # of the unit cube: how far a climb is thought to go, to first order
 _TOLERANCE = 1e-6  # of an excess, in typical magnitudes of the constraints
 
 Vector = NDArray[np.float64]
 AtPoint = Callable[[Vector], tuple[Vector, Vector]]
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """An `AtPoint` that can leave out constraints."""
+
+    def __call__(self, x: Vector) -> tuple[Vector, Vector]:
+        """The values and their Jacobian at a point."""
+        ...
+
+    def restricted(self, constraints: list[int]) -> AtPoint:
+        """The same with some of the constraints only."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -192,41 +208,57 @@ class _Climb:
         self, at_point: AtPoint, start: Float[Tensor, " d"], free: list[int]
     ) -> None:
         self.at_point, self.start, self.free = at_point, start, free
-        self.known: dict[bytes, tuple[Vector, Vector]] = {}
 
     def end(self, max_iter: int) -> Float[Tensor, " d"]:
         """Where the climb ends; its start if it goes astray."""
         x_0 = self.start[self.free].cpu().numpy()
-        scale = max(1.0, float(np.abs(self._at(x_0)[1][0]).max()))
+        values, slopes = self._at(self.at_point, x_0)
+        reach = _REACH * np.linalg.norm(slopes[1:], axis=1)
+        near = np.flatnonzero(values[1:] < reach).tolist()
+        if isinstance(self.at_point, Divisible) and len(near) < len(values) - 1:
+            x = self._climbed(self.at_point.restricted(near), x_0, max_iter)
+            if (self._at(self.at_point, x)[0][1:] >= -_TOLERANCE).all():
+                return self._ended(x)
+        return self._ended(self._climbed(self.at_point, x_0, max_iter))
+
+    def _climbed(self, at_point: AtPoint, x_0: Vector, max_iter: int) -> Vector:
+        known: dict[bytes, tuple[Vector, Vector]] = {}
+
+        def at(x: Vector) -> tuple[Vector, Vector]:
+            """(-value, -LCB_1, ...) and its Jacobian, each point once."""
+            key = x.tobytes()
+            if key not in known:
+                known[key] = self._at(at_point, x)
+            return known[key]
+
+        scale = max(1.0, float(np.abs(at(x_0)[1][0]).max()))
         found: Any = minimize(  # type: ignore[call-overload]
-            lambda x: (self._at(x)[0][0] / scale, self._at(x)[1][0] / scale),
+            lambda x: (at(x)[0][0] / scale, at(x)[1][0] / scale),
             x_0,
             jac=True,
             bounds=[(0.0, 1.0)] * len(self.free),
             constraints={
                 "type": "ineq",
-                "fun": lambda x: self._at(x)[0][1:],
-                "jac": lambda x: self._at(x)[1][1:],
+                "fun": lambda x: at(x)[0][1:],
+                "jac": lambda x: at(x)[1][1:],
             },
             method="SLSQP",
             options={"maxiter": max_iter, "ftol": 1e-8},
         )
-        if not np.isfinite(found.x).all():
-            return self.start
-        return torch.from_numpy(self._point(found.x)).to(self.start)
+        x: Vector = found.x
+        return x if np.isfinite(x).all() else x_0
+
+    def _ended(self, x: Vector) -> Float[Tensor, " d"]:
+        return torch.from_numpy(self._point(x)).to(self.start)
 
     def _point(self, x: Vector) -> Vector:
         point = self.start.cpu().numpy().copy()
         point[self.free] = np.clip(x, 0.0, 1.0)
         return point
 
-    def _at(self, x: Vector) -> tuple[Vector, Vector]:
-        """(-value, -LCB_1, ...) and its Jacobian, each point once."""
-        key = x.tobytes()
-        if key not in self.known:
-            values, slopes = self.at_point(self._point(x))
-            self.known[key] = (
-                np.nan_to_num(values, posinf=1e30, neginf=-1e30),
-                np.nan_to_num(slopes[:, self.free]),
-            )
-        return self.known[key]
+    def _at(self, at_point: AtPoint, x: Vector) -> tuple[Vector, Vector]:
+        values, slopes = at_point(self._point(x))
+        return (
+            np.nan_to_num(values, posinf=1e30, neginf=-1e30),
+            np.nan_to_num(slopes[:, self.free]),
+        )
