@@ -234,7 +234,8 @@ def incumbent(objective: Model, data: Dataset) -> float:
     """The best *mean* at feasible observations: with noise, the best is a lucky one."""
     known = data.is_feasible if bool(data.is_feasible.any()) else ~data.is_failed
     with torch.no_grad():
-        posterior: Any = objective.posterior(data.X[known])
+        # one by one: of points together the covariance would be computed, too
+        posterior: Any = objective.posterior(data.X[known].unsqueeze(-2))
         return float(posterior.mean.min())
 
 

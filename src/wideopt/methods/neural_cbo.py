@@ -212,14 +212,16 @@ class NeuralCBO:
         improvement = LogExpectedImprovement(objective, best_f=best, maximize=False)
         if not bounds.models:
             return maximize(improvement, data, generator, search), -math.inf
-        need = _least_need(bounds, data, generator, search)
         if not bool(data.is_feasible.any()):
+            need = _least_need(bounds, data, generator, search)
             chances = LogProbabilityOfFeasibility(model, _at_most_zero(model))
             return maximize(chances, data, generator, search), need
         if float(torch.rand(1, generator=generator)) < self._share:
             draw = PenalizedDraw.of(model, seed_from(generator))
             return maximize(draw, data, generator, search), -math.inf
-        bounds = replace(bounds, beta=max(bounds.beta, need + _MARGIN))
+        if bounds.beta < 0:  # else what is known to be feasible is within the bounds
+            need = _least_need(bounds, data, generator, search)
+            bounds = replace(bounds, beta=max(bounds.beta, need + _MARGIN))
         at_point = ImprovementAtPoint.of(model, best, bounds.beta)
         found = maximize_within(improvement, bounds, data, generator, search, at_point)
         return found.point, -math.inf

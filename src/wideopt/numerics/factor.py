@@ -124,8 +124,13 @@ class Factor:
         return torch.cat([top, torch.cat([K_cross, K_new], dim=-1)], dim=-2)
 
     def selected(self, outputs: list[int]) -> Factor:
-        """Return the factors of some matrices of a batch (o,)."""
-        return Factor(self.L[outputs], self.noise[outputs], self.jitter[outputs])
+        """Return the factors of some matrices of a batch (o,); no copies of a row."""
+        first, n = outputs[0], len(outputs)
+        if outputs == list(range(first, first + n)):
+            L = self.L[first : first + n]
+        else:
+            L = self.L.mT[outputs].mT  # in the order of the whole
+        return Factor(L, self.noise[outputs], self.jitter[outputs])
 
     def half_solve(self, C: Float[Tensor, "... q n"]) -> Float[Tensor, "... q n"]:
         """Return V = C L⁻ᵀ, so that V Vᵀ = C (K + λI)⁻¹ Cᵀ; rows are points."""

@@ -133,7 +133,7 @@ class PointPosterior:
             _array(side.Z.expand(o, -1, d + 1)),  # type: ignore[attr-defined]
             _array(side.variances.expand(o, -1, -1).movedim(-1, 0)),  # type: ignore[attr-defined]
             _array(posterior.alpha),
-            tuple(np.asfortranarray(_array(matrix)) for matrix in L),
+            tuple(np.asfortranarray(matrix.detach().cpu().numpy()) for matrix in L),
         )
 
     def selected(self, outputs: list[int]) -> PointPosterior:
