@@ -41,6 +41,7 @@ Json: TypeAlias = "dict[str, Any]"
 # activation and depth of the networks averaged
 _AUTO = (("erf", 1), ("relu", 3), ("bowl", 1))
 _TRAINING = Training("lbfgs", epochs=200)
+_N_FROM_SCRATCH = 400  # rows on which hyper-parameters are learned from nothing
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,10 @@ class Tangent:
     ) -> TangentModel:
         if not self.is_tuned:
             return self._build(X, Y, self._untuned(X.shape[1], Y.shape[1]))
+        if not known and X.shape[0] > _N_FROM_SCRATCH:
+            # from several starts on some of the rows, then from there on all of them
+            step = math.ceil(X.shape[0] / _N_FROM_SCRATCH)
+            known = self._fit_run(X[::step], Y[::step], []).recipe
         targets = Standardization.of(Y).apply(Y)
         members: list[Json] = []
         best: Tensor | None = None  # evidence so far
