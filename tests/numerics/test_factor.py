@@ -106,6 +106,35 @@ def test_the_level_changes_as_the_matrix_grows():
     torch.testing.assert_close(grown.L, fresh.L)
 
 
+def test_only_matrices_that_need_it_are_made_anew(monkeypatch):
+    x = torch.linspace(0, 1, 60, dtype=torch.float64)
+    eye = torch.eye(60, dtype=torch.float64)
+    smooth = torch.exp(-((x[:, None] - x) ** 2)) - 1e-9 * eye  # not quite positive
+    K, noise = torch.stack([smooth, eye]), torch.tensor([0.0, 0.1]).double()
+    made, of = [], Factor.of
+
+    def counted(K, noise):
+        made.append(tuple(K.shape))
+        return of(K, noise)
+
+    monkeypatch.setattr(Factor, "of", counted)
+    factor = of(K[:, :50, :50], noise)
+    assert factor.jitter[0] > 5e-10  # far more than the least
+    for n in range(50, 60):
+        factor = factor.extended(K[:, n : n + 1, :n], K[:, n : n + 1, n : n + 1])
+    assert not made
+    fresh = of(K, noise)
+    assert torch.equal(factor.jitter, fresh.jitter)
+    torch.testing.assert_close(factor.L, fresh.L, rtol=0, atol=1e-4)
+    noise = torch.zeros(2).double()
+    K[1, -1, -1] = 1e6  # the level of the second jumps
+    grown = of(K[:, :59, :59], noise).extended(K[:, 59:, :59], K[:, 59:, 59:])
+    assert made == [(1, 60, 60)]
+    fresh = of(K, noise)
+    assert torch.equal(grown.jitter, fresh.jitter)
+    torch.testing.assert_close(grown.L[1], fresh.L[1])
+
+
 @pytest.mark.parametrize(
     "K",
     [

@@ -95,8 +95,14 @@ class Factor:
         n, q = self.n, K_new.shape[-1]
         B = self.half_solve(K_cross)
         C, is_sound = _cholesky(K_new - B @ B.mT, self.nugget)
-        jitter = _least_jitter(self.noise, _level(self._grown_mean(K_new.detach())))
-        if (jitter != self.jitter).any() or not is_sound.all():
+        # Where K took more jitter than the least, the grown matrix takes as much: its
+        # leading block is the same.
+        before, after = (
+            _least_jitter(self.noise, _level(mean))
+            for mean in self._means(K_new.detach())
+        )
+        is_due = (before != after) | ~is_sound
+        if is_due.all() or (is_due.any() and is_due.ndim != 1):
             return Factor.of(self._grown_matrix(K_cross, K_new), self.noise)
         batch = torch.broadcast_shapes(self.L.shape[:-2], C.shape[:-2])
         grown = self.L.new_zeros(*batch, n + q, n + q)
@@ -105,13 +111,25 @@ class Factor:
         grown[..., :n, :n] = self.L
         grown[..., n:, :n] = B
         grown[..., n:, n:] = C
-        return Factor(grown, self.noise.expand(batch), self.jitter.expand(batch))
+        jitter = self.jitter.expand(batch)
+        if is_due.any():  # of a batch (o,), only these are made anew
+            rows = is_due.nonzero().flatten().tolist()
+            cross, new = (M.expand(*batch, *M.shape[-2:]) for M in (K_cross, K_new))
+            some = self.selected(rows)
+            K = some._grown_matrix(cross[rows], new[rows])  # noqa: SLF001
+            made = Factor.of(K, some.noise)
+            grown[rows] = made.L
+            jitter = jitter.index_put((torch.tensor(rows),), made.jitter)
+        return Factor(grown, self.noise.expand(batch), jitter)
 
-    def _grown_mean(self, K_new: Float[Tensor, "... q q"]) -> Float[Tensor, "..."]:
-        """Return the mean of the grown matrix's diagonal; tr(L Lᵀ) = ‖L‖²."""
-        old: Tensor = torch.linalg.matrix_norm(self.L.detach()).square()
+    def _means(
+        self, K_new: Float[Tensor, "... q q"]
+    ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
+        """Return the means of K's diagonal, now and grown; tr(L Lᵀ) = ‖L‖²."""
+        square: Tensor = torch.linalg.matrix_norm(self.L.detach()).square()
+        old = square - self.n * self.nugget
         new = K_new.diagonal(dim1=-2, dim2=-1).sum(-1)
-        return (old - self.n * self.nugget + new) / (self.n + K_new.shape[-1])
+        return old / self.n, (old + new) / (self.n + K_new.shape[-1])
 
     def _grown_matrix(self, K_cross: Tensor, K_new: Tensor) -> Float[Tensor, "... N N"]:
         eye = torch.eye(self.n, dtype=self.L.dtype, device=self.L.device)
