@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -24,7 +25,7 @@ from torch import Tensor
 
 from wideopt.exceptions import InputError
 from wideopt.numerics.training import Training
-from wideopt.surrogates import NeuralTangentKernel, Tangent, outputs_of
+from wideopt.surrogates import NeuralTangentKernel, Tangent, outputs_of, tangent
 
 D = 3
 BOUNDS = torch.tensor([[0.0] * D, [1.0] * D], dtype=torch.float64)
@@ -291,6 +292,32 @@ def test_warm_start_is_never_worse() -> None:
         rtol=1e-2,
         atol=1e-2,
     )
+
+
+def test_learning_on_some_rows_first_ends_where_learning_on_all_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, A = points(60), points(40, seed=5)
+    recipe = Tangent(activation="erf")
+    whole: Any = recipe.fit(X, outputs(X))
+    rows: list[int] = []
+    learned = tangent.learned
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        rows.append(args[2][0].shape[0])
+        return learned(*args, **kwargs)
+
+    monkeypatch.setattr(tangent, "_N_FROM_SCRATCH", 25)
+    monkeypatch.setattr(tangent, "learned", counted)
+    staged: Any = recipe.fit(X, outputs(X))
+    assert rows == [20, 60]
+    assert staged.train_X.shape[0] == 60
+    gap = staged.posterior(A).mean - whole.posterior(A).mean
+    assert float(gap.abs().max() / outputs(A).std()) < 0.01
+    rough: Any = recipe.fit(X[::3], outputs(X[::3]))
+    unrefined: Any = recipe.restore(X, outputs(X), recipe.hyper(rough))
+    evidence = [m.members[0].log_evidence() for m in (staged, unrefined)]
+    assert bool((evidence[0] > evidence[1]).all())
 
 
 def test_trained_mean_fits_the_data_better_than_nothing() -> None:
