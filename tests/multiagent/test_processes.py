@@ -45,7 +45,7 @@ def test_processes_make_the_same_run(undisturbed, tmp_path):
     assert_same(own, undisturbed)
     names = sorted(path.name for path in folder.iterdir())
     assert names == [
-        *(f"agent-{i}.jsonl" for i in range(3)),
+        *(f"agent-{i}.{kind}" for i in range(3) for kind in ("jsonl", "lock")),
         "coordinator.jsonl",
         "run.jsonl",
     ]
@@ -131,18 +131,22 @@ from tests.multiagent.sites import coupled
 from wideopt.multiagent import Processes, minimize
 if __name__ == "__main__":
     executor = Processes(3) if sys.argv[2] == "processes" else None
-    minimize(coupled(pause=0.05), n_rounds=8, seed=3, storage=sys.argv[1],
-             executor=executor)
+    minimize(coupled(pause=float(sys.argv[3])), n_rounds=8, seed=3,
+             storage=sys.argv[1], executor=executor)
     print("done")
 """
 
 
-@pytest.mark.parametrize("where", ["here", "processes"])
-def test_a_killed_coordinator_resumes(where, tmp_path):
+# With the longer pause the agents of the killed run are still evaluating when the
+# next ones begin.
+@pytest.mark.parametrize(
+    ("where", "pause"), [("here", 0.05), ("processes", 0.05), ("processes", 0.4)]
+)
+def test_a_killed_coordinator_resumes(where, pause, tmp_path):
     folder, script = tmp_path / "run", tmp_path / "run.py"
     script.write_text(_RUN)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-    command = [sys.executable, str(script), str(folder), where]
+    command = [sys.executable, str(script), str(folder), where, str(pause)]
     journal, environment = (
         folder / "coordinator.jsonl",
         {**os.environ, "PYTHONPATH": paths},
@@ -160,7 +164,7 @@ def test_a_killed_coordinator_resumes(where, tmp_path):
     before = told(folder)
     executor = Processes(3) if where == "processes" else None
     resumed = minimize(
-        coupled(pause=0.05), n_rounds=8, seed=3, storage=folder, executor=executor
+        coupled(pause=pause), n_rounds=8, seed=3, storage=folder, executor=executor
     )
     assert_same(resumed, minimize(coupled(), n_rounds=8, seed=3))
     after = told(folder)

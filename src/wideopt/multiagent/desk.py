@@ -3,6 +3,9 @@
 The sites at work are kept, so that an agent in a long-lived process costs no more than
 one in this process. That is a cache: a site that is missing, or that someone else has
 gone on with, is made from its journal.
+
+One process at a time works for an agent. Processes of a coordinator that was killed
+finish what they are at; those of the next one wait for that and find it done.
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from typing import Any
 
 from wideopt.exceptions import InputError
 from wideopt.multiagent.agent import Agent
-from wideopt.multiagent.journal import MovedError
+from wideopt.multiagent.journal import MovedError, alone
 from wideopt.multiagent.messages import plain, signal_of
 from wideopt.multiagent.site import Site
 from wideopt.multiagent.wire import Spec
 
-__all__ = ["answer", "site_of"]
+__all__ = ["answer", "site_alone"]
 
 _LOG = logging.getLogger("wideopt.multiagent")
 _N_TRIES = 5
@@ -39,7 +42,8 @@ def answer(spec: Spec, text: str) -> str:
     key = (spec.path, spec.seed)
     with _LOCKS[key]:
         try:
-            return json.dumps(_answer(spec, key, json.loads(text)))
+            with alone(_path(spec)):
+                return json.dumps(_answer(spec, key, json.loads(text)))
         except Exception as error:
             _SITES.pop(key, None)
             _LOG.exception("Agent %d cannot go on.", spec.number)
@@ -51,12 +55,13 @@ def _answer(spec: Spec, key: tuple[str | None, int], asked: Any) -> dict[str, An
         try:
             site = _SITES.get(key)
             if site is None or not site.is_current:
-                site = _SITES[key] = site_of(spec)
+                site = _SITES[key] = _site_of(spec)
             return _done(site, asked)
         except MovedError:
-            # A worker that was given up has finished its evaluation after all.
+            # Where locks do not reach: a worker that was given up has finished its
+            # evaluation after all.
             _SITES.pop(key, None)
-    site = _SITES[key] = site_of(spec)
+    site = _SITES[key] = _site_of(spec)
     return _done(site, asked)
 
 
@@ -74,10 +79,19 @@ def _done(site: Site, asked: Any) -> dict[str, Any]:
     return {"history": {"trials": forms, "ts": site.ts}}
 
 
-def site_of(spec: Spec) -> Site:
+def _site_of(spec: Spec) -> Site:
     """The site of an agent, from its journal if there is one."""
-    path = None if spec.path is None else Path(spec.path)
-    return Site(_agent(spec.agent), spec.seed, path)
+    return Site(_agent(spec.agent), spec.seed, _path(spec))
+
+
+def site_alone(spec: Spec) -> Site:
+    """The same, once no other process works for the agent."""
+    with alone(_path(spec)):
+        return _site_of(spec)
+
+
+def _path(spec: Spec) -> Path | None:
+    return None if spec.path is None else Path(spec.path)
 
 
 def _agent(agent: Agent | str) -> Agent:

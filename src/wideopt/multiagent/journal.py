@@ -21,7 +21,7 @@ try:
 except ImportError:  # pragma: no cover - Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Journal", "MovedError"]
+__all__ = ["Journal", "MovedError", "alone"]
 
 Record: TypeAlias = "dict[str, Any]"
 
@@ -99,6 +99,25 @@ class Journal:
             if is_synced:
                 os.fsync(file)
         self._size, self._torn = self._size + len(line), 0
+
+
+@contextmanager
+def alone(path: Path | None) -> Iterator[None]:
+    """Wait until no other process works on a journal, and keep others waiting.
+
+    The lock is of this process, not of its threads, and ends with it, however that
+    ends: children that a user's function has left behind do not hold it.
+    """
+    if path is None or fcntl is None:
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from wideopt.exceptions import WideoptError
-from wideopt.multiagent.desk import answer, site_of
+from wideopt.multiagent.desk import answer, site_alone
 from wideopt.multiagent.history import History
 from wideopt.multiagent.messages import Message, Party, Signal
 from wideopt.multiagent.site import Site
@@ -76,7 +76,7 @@ class Inline:
     @contextmanager
     def lines(self, specs: Sequence[Spec]) -> Iterator[list[Line]]:
         """Lines to sites that are made here."""
-        yield [Direct(site_of(spec)) for spec in specs]
+        yield [Direct(site_alone(spec)) for spec in specs]
 
 
 class Remote(ABC):
