@@ -33,14 +33,14 @@ class Points:
         return self._space.config(self._space.decode(inside))
 
 
-def load(module: str, package: str) -> ModuleType:
+def load(module: str, package: str, install: str | None = None) -> ModuleType:
     """A module of an optional package, or an error that says what to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise WideoptError(
             f"This peer needs the package {package}, which cannot be imported "
-            f"({error}): pip install {package}."
+            f"({error}): pip install {install or package}."
         ) from None
 
 

@@ -2,7 +2,9 @@
 
 Initial points: observed before the first suggestion, in place of HEBO's random ones.
 Constraints: HEBO proper has none on outputs; `GeneralBO` models objective and
-constraints with one multi-task GP. Not a dependency of wideopt: `pip install HEBO`.
+constraints with one multi-task GP. HEBO 0.3.6 asks for old versions of numpy and pymoo
+but works with new ones, so it is installed by itself: `pip install --no-deps HEBO`,
+beside `wideopt[bench]`, which has what it needs.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ class Hebo:
     def __init__(
         self, task: Task, seed: int, initial: list[Observation], **options: Any
     ) -> None:
-        spaces = load("hebo.design_space.design_space", "HEBO")
+        spaces = load("hebo.design_space.design_space", "HEBO", "--no-deps HEBO")
         self._frames = load("pandas", "pandas")
         torch = load("torch", "torch")
         np.random.seed(seed)  # noqa: NPY002  HEBO draws from the global streams
@@ -36,12 +38,12 @@ class Hebo:
         )
         n_init = len(initial)
         if task.n_constraints:
-            general = load("hebo.optimizers.general", "HEBO")
+            general = load("hebo.optimizers.general", "HEBO", "--no-deps HEBO")
             self._hebo = general.GeneralBO(
                 box, 1, task.n_constraints, rand_sample=n_init, **options
             )
         else:
-            hebo = load("hebo.optimizers.hebo", "HEBO")
+            hebo = load("hebo.optimizers.hebo", "HEBO", "--no-deps HEBO")
             self._hebo = hebo.HEBO(
                 box, rand_sample=n_init, scramble_seed=seed, **options
             )
