@@ -1,5 +1,8 @@
 import os
+import signal
+import threading
 import time
+from multiprocessing import forkserver
 from types import SimpleNamespace
 
 import pytest
@@ -104,6 +107,17 @@ def test_a_child_that_cannot_start_is_a_failed_run(jobs, monkeypatch):
     record = load(job.path)
     assert record["n_done"] == 0
     assert "JSONDecodeError" in record["error"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no server to kill")
+def test_a_killed_server_starts_again(jobs):
+    first, second = jobs("random"), jobs("random", noise="sd:0.01")
+    assert run_jobs(first) == {"complete": 1}
+    pid = forkserver._forkserver._forkserver_pid
+    os.kill(pid, signal.SIGSTOP)  # so that the next run is being asked for as it dies
+    threading.Timer(0.5, os.kill, (pid, signal.SIGKILL)).start()
+    assert run_jobs(second) == {"complete": 1}
+    assert forkserver._forkserver._forkserver_pid != pid
 
 
 def test_seeds_come_first(jobs, tmp_path):

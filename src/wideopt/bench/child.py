@@ -11,6 +11,7 @@ import multiprocessing
 import multiprocessing.process
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from wideopt.bench import provenance
 __all__ = ["start"]
 
 _CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
+_PAUSES = (0.01, 0.1, 1.0, 10.0)  # seconds
 _IMPORTED = (  # what most runs need; peers are imported by their own runs
     *("wideopt.bench.single", "wideopt.bench.suite"),
     *("wideopt.methods.gp", "wideopt.methods.neural_bo", "wideopt.methods.neural_cbo"),
@@ -31,6 +33,17 @@ _IMPORTED = (  # what most runs need; peers are imported by their own runs
 def start(text: str, log: Path) -> multiprocessing.process.BaseProcess:
     """Make the run of a job, as JSON, in a process that prints to a file."""
     args = text, str(log), dict(os.environ)
+    for pause in _PAUSES:
+        try:
+            return _started(args)
+        except (EOFError, ConnectionError):  # the server was killed, and starts again
+            time.sleep(pause)  # once it has left; its sockets close before that
+    return _started(args)
+
+
+def _started(
+    args: tuple[str, str, dict[str, str]],
+) -> multiprocessing.process.BaseProcess:
     process: multiprocessing.process.BaseProcess
     if _CAN_FORK:
         server = multiprocessing.get_context("forkserver")
