@@ -102,7 +102,7 @@ def pictures(folder: Path, n_evals: int) -> None:
     n_init = 5
     axes[0].plot(*X[:n_init].T, "o", color="white", mec="black", label="initial")
     axes[0].plot(*X[n_init:].T, "o", color="red", mec="black", label="chosen")
-    axes[0].legend(loc="upper left", fontsize=8)
+    axes[0].legend(loc="center left", fontsize=8)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "pinn_bo_heat.png"
     figure.savefig(path, dpi=110)

@@ -41,6 +41,19 @@ def test_boundaries_are_finite_and_those_of_the_thesis():
     assert heat.BOUNDARIES[3][3](np.zeros(1))[0] == pytest.approx(1.0)
 
 
+def test_fields_drawn_by_chance_are_harmonic_and_tasks_of_development():
+    pytest.importorskip("pde")
+    field = heat.drawn(3)
+    T = field.T[1:-1, 1:-1]
+    around = field.T[2:, 1:-1] + field.T[:-2, 1:-1] + field.T[1:-1, 2:]
+    mean = (around + field.T[1:-1, :-2]) / 4.0
+    assert np.abs(T - mean).max() < 1e-9 * np.ptp(field.T)
+    task = bench.get("development").task("field-3")
+    assert task.optimum == pytest.approx(-field.hottest()[1])
+    assert task.pde_title == "Δf = 0"
+    assert heat.drawn(4).hottest()[1] != pytest.approx(field.hottest()[1])
+
+
 def second_integral(f, x, ends):
     """Finite differences of w'' = f with given ends."""
     n, h = len(x) - 2, x[1] - x[0]

@@ -50,6 +50,24 @@ def test_few_evaluations_are_enough(seed):
     assert gap < 0.2 * (random.fun - OPTIMUM)
 
 
+def test_a_run_that_has_settled_looks_at_a_face_elsewhere():
+    def asked(points):
+        opt = wo.Optimizer(BOX, method="pinn-bo", pde=EQUATION, seed=0, options=QUICK)
+        for point in points:
+            opt.tell(point, cold(point))
+        return opt.ask()
+
+    spread = [(0.5, 0.4), (2.8, 0.3), (1.5, 1.0), (0.4, 1.7), (2.7, 1.6)]
+    settled = [*spread, (1.25, 2.0), (1.26, 2.0), (1.27, 2.0)]
+    gap = np.abs(asked(settled) - np.array(settled)) / [math.pi, 2.0]
+    assert gap.max(axis=1).min() > 0.1
+    assert any(v in ends for v, ends in zip(asked(settled), BOX, strict=True))
+    # with one look elsewhere after it, the run goes on where it was
+    after = [*settled, (3.0, 0.0)]
+    near = np.abs(asked(after) - np.array([1.26, 2.0])) / [math.pi, 2.0]
+    assert near.max() < 0.1
+
+
 def test_auto_uses_the_equation_and_maximize_its_sign():
     settings = {"n_evals": 7, "seed": 3, "n_init": 5}
     low = wo.minimize(cold, BOX, pde=EQUATION, **settings)

@@ -42,6 +42,16 @@ def fitted():
     return surrogate, X, harmonic(X)[:, None], surrogate.fit(X, harmonic(X)[:, None])
 
 
+@pytest.fixture(scope="module")
+def collocated():
+    """A model whose equation has a right side, and so no solutions that are known."""
+    X = points(24, 2)
+    Y = (harmonic(X) + (math.pi * X[:, 0]) ** 2)[:, None]
+    model = Physics(PDE(laplacian, 2.0, n_points=40), SPACE).fit(X, Y)
+    assert model.shares_by_kind["held"] > 0.9
+    return Y, model
+
+
 def test_it_knows_more_than_the_values_tell(fitted):
     _, X, Y, model = fitted
     G = points(200, 2, seed=1)
@@ -50,11 +60,11 @@ def test_it_knows_more_than_the_values_tell(fitted):
     plain = wo.surrogates.Tangent().fit(X, Y).posterior(G.unsqueeze(1)).mean.flatten()
     assert error.mean() < 0.05 * spread
     assert error.mean() < 0.5 * (plain - harmonic(G)).abs().mean()
-    assert model.shares_by_kind["held"] > 0.9
+    assert model.held_share > 0.9
 
 
-def test_the_posterior_is_that_of_a_process_with_derivative_observations(fitted):
-    _, _, Y, model = fitted
+def test_the_posterior_is_that_of_a_process_with_derivative_observations(collocated):
+    Y, model = collocated
     part = model.likeliest
     p, d = part.posterior, 2
     physics = part.belief.physics(d)
@@ -73,8 +83,19 @@ def test_the_posterior_is_that_of_a_process_with_derivative_observations(fitted)
     torch.testing.assert_close(p.Y.mT * s.scale + s.shift, Y)
 
 
-def test_gains_add_up(fitted):
-    _, _, _, model = fitted
+def test_slopes_of_the_mean_are_its_derivatives(fitted):
+    posterior = fitted[-1].parts[0].posterior
+    T = points(6, 2, seed=5)
+    mean, slopes = posterior.slopes(T)
+    ones = torch.ones(6, 1, dtype=torch.float64)
+    alphas = ((0, 0), (1, 0), (0, 1))
+    for alpha, found in zip(alphas, (mean, *slopes.T), strict=True):
+        expected, _ = posterior.of_functionals(Functionals(T, ones, (alpha,)))
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_gains_add_up(collocated):
+    _, model = collocated
     p = model.likeliest.posterior
     values, r = p.groups[-1], p.n_residuals
     eye = torch.eye(p.rank, dtype=F64)

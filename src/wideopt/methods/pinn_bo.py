@@ -56,6 +56,7 @@ _PAPER_ONLY = (
     *("lam", "B", "R", "delta"),
 )
 _DOUBTED = 0.05  # probability that the equations hold, below which the user is told
+_NEAR = 0.01  # of the cube's side, within which points are next to each other
 _LOST = 0.5  # probability that they say nothing, above which they are left out
 
 
@@ -216,8 +217,12 @@ class PinnBO:
         self, model: Model, data: Dataset, generator: torch.Generator
     ) -> Float[Tensor, " d"]:
         n, n_restarts = self._counts.values()
+        device = str(data.X.device)
         # solutions of an elliptic equation have their extremes on the boundary
         search = Search(n - n // 2, n // 2, n_restarts, n_faces=n // 4)
+        if _is_circling(data) and self._surrogate(data.space, device).solved:
+            X = search.candidates(data, generator)[: max(search.n_faces, 1)]
+            return _farthest(X, data)
         if self.acquisition == "ts":
             draw = PenalizedDraw.of(model, seed_from(generator))
             return maximize(draw, data, generator, search)
@@ -252,6 +257,26 @@ class PinnBO:
         if "message" not in state:
             warnings.warn(told["message"], WideoptWarning, stacklevel=2)
         return told
+
+
+def _is_circling(data: Dataset) -> bool:
+    """Whether the last two observations are next to the best one.
+
+    A model that solves its equation may be sure of a face on which nothing is known:
+    now and then, a run that has settled looks elsewhere.
+    """
+    y = data.Y[:, 0].nan_to_num(nan=torch.inf)
+    if data.n < 3 or data.Y.shape[1] > 1:
+        return False
+    gaps = (data.X[-2:] - data.X[y.argmin()]).abs().amax(dim=1)
+    return bool((gaps < _NEAR).all())
+
+
+def _farthest(X: Float[Tensor, "n d"], data: Dataset) -> Float[Tensor, " d"]:
+    """The candidate farthest from all that is known or under way."""
+    known = torch.cat([data.X, data.X_pending])
+    point: Tensor = X[torch.cdist(X, known).min(dim=1).values.argmax()]
+    return point
 
 
 def _aware(model: Model, data: Dataset) -> list[Any]:

@@ -4,6 +4,7 @@ Ways to believe in the equations are fitted, each with a kernel of its own:
 
     held    they hold at their points: τ = 10⁻⁴
     exact   they hold everywhere (`solutions`), where coefficients are constant
+    faces   the same, with values on faces that are smooth and unrelated (`faces`)
     bent    they are off by a share τ of their size, 10⁻² to 10, which is fitted
     none    they say nothing
 
@@ -11,7 +12,7 @@ Notation:
     ψ = (log s_1, ..., log s_d, log o, log λ, log τ if bent, θ unless none)
     -log p(y, ψ | equations), with normal priors on the logarithms; the input scales
     share a factor, and shrink with √d (see `hyper`). If exact, the roughness a_i of the
-    boundary values is in place of s_i
+    boundary values is in place of s_i; of faces κ_i, and their log sizes come last
 """
 
 from __future__ import annotations
@@ -19,34 +20,39 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from wideopt.exceptions import FitError
+from wideopt.numerics.faces import FaceKernel, Plate
 from wideopt.numerics.lbfgs import minimize_each
 from wideopt.numerics.linearization import Linearization
 from wideopt.numerics.physics import Physics, PhysicsPosterior, conditional_nll
 from wideopt.numerics.smooth import Functionals, Kernel, SmoothKernel
 from wideopt.numerics.solutions import SolutionKernel, Waves
 
-__all__ = ["Belief", "Evidence", "Kind"]
+__all__ = ["Belief", "Evidence", "Kind", "Solved"]
 
-Kind = Literal["held", "exact", "bent", "none"]
+Kind = Literal["held", "exact", "faces", "bent", "none"]
+Solved: TypeAlias = Waves | Plate
 
 _TAU = 1e-4
 _BENT = (1e-2, 0.2, 10.0)  # least, median and largest τ
 _BENT_SPREAD = 1.5
 _INPUT, _INPUT_SPREADS = 3.0, (0.5, 1.5)  # of each scale, and of all
 _ROUGHNESS, _ROUGHNESS_SPREADS = 0.4, (0.2, 0.7)
-_OUTPUT_SPREAD = {"exact": 2.0}  # 1 otherwise: rough waves are small where data are
+_KAPPA, _KAPPA_SPREADS = 14.0, (0.3, 0.7)  # roughness of values along a face
+_FACE_SPREAD = 0.7  # of log sizes; with more, faces without data are taken for flat
+# 1 otherwise: rough waves are small where data are, and faces may be far away
+_OUTPUT_SPREAD = {"exact": 2.0, "faces": 2.0}
 _NOISE, _NOISE_SPREAD = 1e-4, 2.5
 _NOISE_BOUNDS = (1e-8, 2.0)
 _REACH = 5.0  # bounds of ψ, in deviations of its prior
 _MULTIPLES = (1.0, 4.0, 16.0)  # of the typical input scales, where climbs start
-_ROUGHER = (1.0, 0.4, 3.0)  # the same of the typical roughness
+_OWN_STARTS = {"exact": (1.0, 0.4, 3.0), "faces": (1.0, 0.4)}  # of typical roughness
 _N_HEAT = 8  # steps of every start before the best goes on
 _N_HEAT_ROWS = 60  # values that take part in these
 _CAUTION = 10  # pseudo-observations that say the model is calibrated
@@ -61,20 +67,23 @@ class Belief:
     psi: Float[Tensor, " k"]
     evidence: float
 
-    def physics(self, d: int, waves: Waves | None = None) -> Physics:
-        """Kernel, noise and tolerance; an exact belief needs waves."""
+    def physics(self, d: int, solved: Solved | None = None) -> Physics:
+        """Kernel, noise and tolerance; beliefs of solutions need these."""
         s, o, noise = self.psi[:d].exp(), self.psi[d].exp(), self.psi[d + 1].exp()
         tau = (
             self.psi[d + 2].exp() if self.kind == "bent" else self.psi.new_tensor(_TAU)
         )
         kernel: Kernel = SmoothKernel(s, o)
-        if self.kind == "exact":
-            assert waves is not None  # else nothing could have been fitted
-            kernel = SolutionKernel(waves, s, o)
+        if isinstance(solved, Waves):
+            kernel = SolutionKernel(solved, s, o)
+        elif isinstance(solved, Plate):
+            kernel = FaceKernel(solved, s, o, self.psi[d + 2 :])
         return Physics(kernel, noise, tau)
 
     def theta(self, d: int) -> Float[Tensor, " k"]:
         """The unknown coefficients, scaled to [0, 1]."""
+        if self.kind == "faces":  # there are none, and sizes in their place
+            return self.psi[:0]
         return self.psi[d + 2 + (self.kind == "bent") :]
 
     def to_json(self) -> dict[str, Any]:
@@ -102,7 +111,7 @@ class Evidence:
         y: the values, standardized.
         shift: what was subtracted from them.
         scale: by what they were divided.
-        waves: solutions, of which an exact belief is made.
+        solved: of what a belief of solutions is made.
         is_resolved: whether a kernel under which equations hold may not be so rough
             that it says nothing between their points: at most s_i = n^(1/d) for n
             points. That is for equations with waves, which are for what is rougher.
@@ -113,7 +122,7 @@ class Evidence:
     y: Float[Tensor, " n"]
     shift: float
     scale: float
-    waves: Waves | None = None
+    solved: Solved | None = None
     is_resolved: bool = False
 
     @property
@@ -156,7 +165,7 @@ class Evidence:
             groups, rhs = (), self.y.new_zeros(0)
         with torch.no_grad():
             posterior = PhysicsPosterior.of(
-                belief.physics(self.d, self.waves), groups, rhs, self.X, self.y
+                belief.physics(self.d, self.solved), groups, rhs, self.X, self.y
             )
             factor = posterior.calibration(_CAUTION)
         psi = belief.psi.clone()
@@ -180,7 +189,9 @@ class Evidence:
     def _starts(self, kind: Kind, center: Float[Tensor, " k"]) -> list[Tensor]:
         starts = []
         multiples = _MULTIPLES[: 3 if self.d <= 3 else 2]
-        for multiple in _ROUGHER if kind == "exact" else multiples:
+        if kind in _OWN_STARTS:
+            multiples = _OWN_STARTS[kind]
+        for multiple in multiples:
             start = center.clone()
             start[: self.d] += math.log(multiple)
             starts.append(start)
@@ -193,11 +204,16 @@ class Evidence:
         first, own, shared = math.log(_INPUT / math.sqrt(d)), *_INPUT_SPREADS
         if kind == "exact":
             first, own, shared = math.log(_ROUGHNESS), *_ROUGHNESS_SPREADS
+        if kind == "faces":
+            first, own, shared = math.log(_KAPPA), *_KAPPA_SPREADS
         center = [first] * d + [0.0, math.log(_NOISE)]
         spread = [own] * d + [_OUTPUT_SPREAD.get(kind, 1.0), _NOISE_SPREAD]
         if kind == "bent":
             center.append(math.log(_BENT[1]))
             spread.append(_BENT_SPREAD)
+        if kind == "faces":
+            center += [0.0] * (2 * d)
+            spread += [_FACE_SPREAD] * (2 * d)
         k = len(center)
         C = torch.tensor(spread, dtype=torch.float64).square().diag()
         C[:d, :d] += shared**2
@@ -251,7 +267,7 @@ class _Problem:
         rhs = e.y.new_zeros(0)
         if self.kind != "none":
             groups, rhs = e.equations(belief.theta(e.d))
-        physics = belief.physics(e.d, e.waves)
+        physics = belief.physics(e.d, e.solved)
         nll = conditional_nll(physics, groups, rhs, e.X, e.y)
         gap = psi - self.center
         return nll + 0.5 * gap @ self.precision @ gap

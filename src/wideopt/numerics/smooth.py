@@ -18,6 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import torch
@@ -27,6 +28,7 @@ from torch import Tensor
 from wideopt.numerics.kernel import Draw
 
 __all__ = [
+    "FeatureKernel",
     "Features",
     "Functionals",
     "Indices",
@@ -72,16 +74,15 @@ class Functionals:
         """Whether no derivative has a higher order than 1."""
         return all(sum(alpha) <= 1 for alpha in self.alphas)
 
+    @cached_property
     def gradient_part(self) -> Float[Tensor, "n d"]:
         """The a_α of the first derivatives, one column for each dimension."""
-        d = self.T.shape[-1]
-        units = [tuple(int(i == j) for j in range(d)) for i in range(d)]
-        zero = self.A.new_zeros(self.n)
-        columns = [
-            self.A[:, self.alphas.index(unit)] if unit in self.alphas else zero
-            for unit in units
-        ]
-        return torch.stack(columns, dim=1)
+        slopes = self.A.new_zeros(self.n, self.T.shape[-1])
+        pairs = [(j, a.index(1)) for j, a in enumerate(self.alphas) if sum(a) == 1]
+        if pairs:
+            columns, axes = (list(each) for each in zip(*pairs, strict=True))
+            slopes[:, axes] = self.A[:, columns]
+        return slopes
 
     def joined(self, other: Functionals) -> Functionals:
         """These and others with the same derivatives."""
@@ -122,6 +123,30 @@ class Kernel(ABC):
         return torch.cat(rows, dim=-2)
 
 
+class FeatureKernel(Kernel):
+    """A kernel of finitely many features: nothing is drawn."""
+
+    @property
+    @abstractmethod
+    def all_features(self) -> Features:
+        """The features."""
+
+    def block(self, a: Functionals, b: Functionals) -> Float[Tensor, "... n m"]:
+        """The covariance of two sets of functionals."""
+        left = self.all_features.rows(a)
+        right = left if b is a else self.all_features.rows(b)
+        return left @ right.mT
+
+    def diagonal(self, a: Functionals) -> Float[Tensor, "... n"]:
+        """The variance of each functional."""
+        return self.all_features.rows(a).square().sum(-1)
+
+    def features(self, width: int, generator: torch.Generator) -> Features:
+        """The features, which are as many as there are."""
+        del width, generator
+        return self.all_features
+
+
 @dataclass(frozen=True)
 class SmoothKernel(Kernel):
     """The kernel; scales of one output."""
@@ -155,11 +180,11 @@ class SmoothKernel(Kernel):
         k = torch.exp(-0.5 * (square - 2.0 * X @ Y.mT).clamp_min(0.0))
         if len(a.alphas) == len(b.alphas) == 1 and sum(a.alphas[0] + b.alphas[0]) == 0:
             return k * a.A * b.A.mT
-        A, B = a.gradient_part() * s2, b.gradient_part() * s2
+        A, B = a.gradient_part * s2, b.gradient_part * s2
         P = (A * a.T).sum(-1).unsqueeze(-1) - A @ b.T.mT
         Q = a.T @ B.mT - (B * b.T).sum(-1).unsqueeze(-2)
         left = a.of_one.unsqueeze(1) - P
-        return (left * (b.of_one + Q) + A @ b.gradient_part().mT) * k
+        return (left * (b.of_one + Q) + A @ b.gradient_part.mT) * k
 
     def _any_order(self, a: Functionals, b: Functionals) -> Float[Tensor, "... n m"]:
         delta = (a.T.unsqueeze(-2) - b.T.unsqueeze(-3)) * self.s

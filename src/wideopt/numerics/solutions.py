@@ -29,7 +29,7 @@ import torch
 from jaxtyping import Bool, Complex, Float, Int
 from torch import Tensor
 
-from wideopt.numerics.smooth import Features, Functionals, Indices, Kernel
+from wideopt.numerics.smooth import FeatureKernel, Features, Functionals, Indices
 
 __all__ = ["SolutionFeatures", "SolutionKernel", "Waves"]
 
@@ -118,7 +118,7 @@ class SolutionFeatures(Features):
 
 
 @dataclass(frozen=True)
-class SolutionKernel(Kernel):
+class SolutionKernel(FeatureKernel):
     """The kernel; roughness a, smaller is rougher, and scale o of one output."""
 
     waves: Waves
@@ -126,23 +126,9 @@ class SolutionKernel(Kernel):
     o: Float[Tensor, ""]
     beta: float = 1.0
 
-    def block(self, a: Functionals, b: Functionals) -> Float[Tensor, "... n m"]:
-        """The covariance of two sets of functionals."""
-        left = self._features.rows(a)
-        right = left if b is a else self._features.rows(b)
-        return left @ right.mT
-
-    def diagonal(self, a: Functionals) -> Float[Tensor, "... n"]:
-        """The variance of each functional."""
-        return self._features.rows(a).square().sum(-1)
-
-    def features(self, width: int, generator: torch.Generator) -> SolutionFeatures:
-        """The features, which are as many as there are: nothing is drawn."""
-        del width, generator
-        return self._features
-
     @property
-    def _features(self) -> SolutionFeatures:
+    def all_features(self) -> SolutionFeatures:
+        """The features."""
         return SolutionFeatures(self.waves, self)
 
 

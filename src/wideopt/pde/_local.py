@@ -115,12 +115,7 @@ class Local:
         def value(c: Tensor, t: Tensor) -> Tensor:
             return self._value(c, t, given)
 
-        def both(c: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-            slopes = torch.func.jacfwd(lambda e: (value(e, t),) * 2, has_aux=True)
-            A_one, F_one = slopes(c)
-            return A_one, F_one
-
-        A, F = torch.func.vmap(both)(C, self.T)
+        A, F = torch.func.vmap(torch.func.grad_and_value(value))(C, self.T)
         X = self.units(self.T)
         check_finite("operator(u, x)", F, X)
         check_finite("a derivative of operator(u, x)", A.sum(dim=1), X)

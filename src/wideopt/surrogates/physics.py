@@ -22,8 +22,9 @@ from torch import Tensor
 
 from wideopt.exceptions import InputError
 from wideopt.numerics.activations import get_activation
+from wideopt.numerics.faces import Plate
 from wideopt.numerics.linearization import Linearization
-from wideopt.numerics.physics_evidence import Belief, Evidence, Kind
+from wideopt.numerics.physics_evidence import Belief, Evidence, Kind, Solved
 from wideopt.numerics.solutions import Waves
 from wideopt.pde._system import System
 from wideopt.space import Space
@@ -37,6 +38,7 @@ Json: TypeAlias = "dict[str, Any]"
 _LOG_ODDS = {
     "held": 0.0,
     "exact": 0.0,
+    "faces": 0.0,
     "bent": -math.log(30.0),
     "none": -math.log(30.0),
 }
@@ -86,10 +88,16 @@ class Physics:
         return System.of(self.pde, space, self.device)
 
     @cached_property
-    def waves(self) -> Waves | None:
+    def solved(self) -> dict[Kind, Solved]:
         """Functions that solve the equation exactly, where these can be found."""
         symbol = self.system.symbol
-        return None if symbol is None else Waves.of(*symbol)
+        if symbol is None:
+            return {}
+        found: dict[Kind, Solved | None] = {
+            "exact": Waves.of(*symbol),
+            "faces": Plate.of(*symbol),
+        }
+        return {kind: each for kind, each in found.items() if each is not None}
 
     def scaled(self, s: Standardization) -> Standardization:
         """The same for the function of the equations, whose sign may be another."""
@@ -144,7 +152,7 @@ class Physics:
     def _beliefs(self, case: _Case, known: list[Belief]) -> list[Belief]:
         """Those known, fitted anew; else all, without the one that is beaten anyway."""
         steps = 15 if known else 25
-        holding: list[Kind] = ["held"] if self.waves is None else ["held", "exact"]
+        holding: list[Kind] = ["held", *self.solved]
         kinds = [b.kind for b in known] or holding
         beliefs = [self._fitted(kind, case, known, steps) for kind in kinds]
         if known or not self.is_checked:
@@ -193,15 +201,16 @@ class Physics:
     def _evidence(
         self, kind: Kind, case: _Case, theta: Tensor, C: list[Tensor] | None
     ) -> Evidence:
-        if kind in ("none", "exact"):
+        if kind == "none" or kind in self.solved:
             linearization = Linearization.empty()
         else:
             linearization = Linearization.of(self.system, case.points, theta, C)
         s = self.scaled(case.standardization)
         shift, scale = float(s.shift[0]), float(s.scale[0])
-        waves = self.waves if kind == "exact" else None
-        is_resolved = self.waves is not None
-        return Evidence(linearization, case.X, case.y, shift, scale, waves, is_resolved)
+        solved, is_resolved = self.solved.get(kind), bool(self.solved)
+        return Evidence(
+            linearization, case.X, case.y, shift, scale, solved, is_resolved
+        )
 
     def _derivatives(self, member: Member, case: _Case) -> list[Tensor]:
         s = self.scaled(case.standardization)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from wideopt.numerics.physics import PhysicsPosterior
 from wideopt.numerics.physics_evidence import Belief, Evidence
-from wideopt.numerics.smooth import Functionals
+from wideopt.numerics.smooth import Functionals, Indices
 from wideopt.pde._system import System
 from wideopt.surrogates.moments import Standardization
 from wideopt.surrogates.tangent_model import TangentModel
@@ -57,7 +57,7 @@ class Member:
         ones = torch.cat([g.of_one for g in groups]) if groups else b
         belief = replace(belief, psi=belief.psi.to(evidence.X))
         posterior = PhysicsPosterior.of(
-            belief.physics(d, evidence.waves), groups, rhs, evidence.X, evidence.y
+            belief.physics(d, evidence.solved), groups, rhs, evidence.X, evidence.y
         )
         return cls(belief, posterior, b, ones)
 
@@ -82,6 +82,9 @@ class Member:
         found = []
         for local, chosen in zip(system.locals, points, strict=True):
             T = local.T[list(chosen)]
+            if all(sum(alpha) <= 1 for alpha in local.alphas):
+                found.append(self._first_derivatives(local.alphas, T, s))
+                continue
             columns = []
             for alpha in local.alphas:
                 one = Functionals(T, T.new_ones(len(T), 1), (alpha,))
@@ -89,6 +92,18 @@ class Member:
                 columns.append(s.scale[0] * mean + s.shift[0] * one.of_one)
             found.append(torch.stack(columns, dim=1))
         return found
+
+    def _first_derivatives(
+        self, alphas: Indices, T: Float[Tensor, "n d"], s: Standardization
+    ) -> Float[Tensor, "n k"]:
+        """The same without higher orders, which in many dimensions costs far less."""
+        mean, slopes = self.posterior.slopes(T)
+        columns = [
+            s.scale[0] * (slopes[:, alpha.index(1)] if any(alpha) else mean)
+            + (0.0 if any(alpha) else s.shift[0])
+            for alpha in alphas
+        ]
+        return torch.stack(columns, dim=1)
 
 
 class PhysicsModel(TangentModel):
@@ -143,7 +158,7 @@ class PhysicsModel(TangentModel):
     def held_share(self) -> float:
         """Probability that the equations hold."""
         shares = self.shares_by_kind
-        return shares.get("held", 0.0) + shares.get("exact", 0.0)
+        return sum(shares.get(kind, 0.0) for kind in ("held", "exact", "faces"))
 
     @property
     def likeliest(self) -> Member:
@@ -176,7 +191,10 @@ class PhysicsModel(TangentModel):
         A, F = local.linearized(C, {name: known[name] for name in names})
         a = Functionals(T, A, local.alphas)
         _, sd = part.posterior.of_functionals(a)
-        if part.belief.kind == "exact":  # it has none: take that of its terms
+        if part.belief.kind in (
+            "exact",
+            "faces",
+        ):  # it has none: take that of its terms
             sd = _deviation_of_terms(part.posterior, a)
         residual = F - local.rhs
         return residual, residual / (s.scale[0] * sd)

@@ -8,6 +8,8 @@ the objective is -T.
 In the first set the thesis prints the coordinate along an edge as y where it is x, and
 the reverse. Arguments of square roots are clipped at 0.
 
+Fields with edges drawn by chance are for development.
+
 Notation: edges are T(x, 0), T(x, 2π), T(0, y), T(2π, y), each a function of the
 coordinate a along the edge.
 """
@@ -27,7 +29,7 @@ from numpy.typing import NDArray
 
 from wideopt.exceptions import WideoptError
 
-__all__ = ["BOUNDARIES", "N_CELLS", "SIDE", "Field", "heat", "solved"]
+__all__ = ["BOUNDARIES", "N_CELLS", "SIDE", "Field", "drawn", "heat", "solved"]
 
 Array: TypeAlias = "NDArray[np.float64]"
 Edge: TypeAlias = Callable[[Array], Array]
@@ -147,3 +149,28 @@ def solved(edges: tuple[Edge, Edge, Edge, Edge], n_cells: int = N_CELLS) -> Fiel
 def heat(number: int) -> Field:
     """The field of one of the three sets."""
     return solved(BOUNDARIES[number])
+
+
+@lru_cache
+def drawn(number: int) -> Field:
+    """A field whose edges are drawn from its number: powers, bent, and a wave."""
+    rng = np.random.default_rng([77, number])
+    edges = [_drawn_edge(rng) for _ in range(4)]
+    return solved((edges[0], edges[1], edges[2], edges[3]))
+
+
+def _drawn_edge(rng: np.random.Generator) -> Edge:
+    size, wave = 3.0 * 10 ** rng.uniform(-1, 1), rng.uniform(0, 3)
+    power = rng.choice([0, 1, 2, 3, 4])
+    turns, phases = rng.integers(0, 4, 2), rng.uniform(0, 2 * math.pi, 2)
+    is_flipped, sign = rng.random() < 0.5, rng.choice([-1, 1])
+    share = rng.uniform(0, 1)
+
+    def edge(a: Array) -> Array:
+        b = (SIDE - a if is_flipped else a) / SIDE
+        bend = 1 - share + share * np.cos(turns[0] * a + phases[0])
+        return np.asarray(
+            sign * size * b**power * bend + wave * np.sin(turns[1] * a + phases[1])
+        )
+
+    return edge

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from wideopt.bench.applications.heat import Field, heat
 from wideopt.bench.reached import reached_section
 from wideopt.bench.suite import Suite, register
 from wideopt.bench.task import PAPERS, Scales, Task, from_problem
 from wideopt.space import Real, Space
 
-__all__ = ["SUITE"]
+__all__ = ["SUITE", "field_task"]
 
 _HEAT = ("heat-1", "heat-2", "heat-3")
 _FIELDS = ("beam", "damped-oscillator")
@@ -36,7 +37,7 @@ _WRONG = ("heat-1-wrong", "beam-wrong")
 def _make(name: str, is_smoke: bool) -> Task:
     base = name.removesuffix("-wrong")
     if base in _HEAT:
-        task = _heat(base)
+        task = field_task(base, heat(int(base[-1])))
     else:
         from wideopt.problems.physics import names, with_pde  # brings torch
 
@@ -55,10 +56,8 @@ def _make(name: str, is_smoke: bool) -> Task:
     return replace(task, n_evals=8, n_init=5) if is_smoke else task
 
 
-def _heat(name: str) -> Task:
-    from wideopt.bench.applications.heat import heat
-
-    field = heat(int(name[-1]))
+def field_task(name: str, field: Field) -> Task:
+    """The hottest point of a field, of which Laplace's equation is known."""
     _, hottest = field.hottest()
 
     def outputs(x: Any) -> tuple[float, Sequence[float]]:
