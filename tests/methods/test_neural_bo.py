@@ -9,6 +9,7 @@ import torch
 
 import wideopt as wo
 from tests.methods.contract_problems import PROBLEMS, same, walk
+from wideopt.bench.applications.generated import generated
 from wideopt.methods.catalog import create
 from wideopt.methods.faithful_neural_bo import FaithfulNeuralBO
 from wideopt.methods.neural_bo import NeuralBO, theoretical_nu
@@ -228,3 +229,20 @@ def test_a_state_of_an_earlier_version_without_a_scale_goes_on():
     assert state["method_state"].pop("warp", "none") != "none"
 
     assert wo.Optimizer.from_state_dict(state).ask().shape == (2,)
+
+
+def test_a_run_with_curves_resumes_as_it_was():
+    problem = generated("curves-0")
+    optimizer = wo.Optimizer(problem.space, method="neural-bo", seed=3, n_evals=60)
+    for _ in range(42):
+        x = optimizer.ask()
+        optimizer.tell(x, problem(x))
+    text = json.dumps(optimizer.state_dict())
+    restored = wo.Optimizer.from_state_dict(json.loads(text))
+
+    assert '"index": 3' in text  # the sum of curves
+    for _ in range(3):
+        x = optimizer.ask()
+        assert np.array_equal(x, restored.ask())
+        optimizer.tell(x, problem(x))
+        restored.tell(x, problem(x))

@@ -8,10 +8,11 @@ an ask after one tell extends the factor.
 
 Notation: f̃ = m + ν (draw - m), m the posterior mean; the next point minimizes f̃, with
 constraints where the drawn constraints hold. By default ν is drawn anew, too, between
-0.1 and 1 on a logarithmic scale: now the mean counts, now what is unknown. Of the paper
-(Theorem 1), with B a bound on
-the norm of f in the space of the kernel, R the deviation of the noise, λ the ridge,
-1 - α the confidence, and γ_t = ½ log det(I + K/λ):
+0.1 and 1 on a logarithmic scale: now the mean counts, now what is unknown. Where the
+surrogate has found ripples beside a trend (`numerics.grain`), half of the draws are of
+the trend alone: a draw of all has its minimum in the ripple that is known best. Of the
+paper (Theorem 1), with B a bound on the norm of f in the space of the kernel, R the
+deviation of the noise, λ the ridge, 1 - α the confidence, and γ_t = ½ log det(I + K/λ):
 
     theory:    ν_t = √2 B + R/√λ √(2 log(1/α))
     adaptive:  ν_t = √2 B + R/√λ √(2 γ_t + 2 log(1/α))
@@ -51,11 +52,13 @@ from wideopt.methods.faithful_neural_bo import FaithfulNeuralBO
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize
 from wideopt.surrogates.tangent import Tangent
+from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = ["NeuralBO", "theoretical_nu"]
 
 _RULES = ("sampled", "theory", "adaptive")
 _LOW = 0.1  # of a sampled ν; with 1 alone, runs in ten dimensions stay at the boundary
+_TREND_SHARE = 0.5  # of draws, where there is a grain
 _PAPER_ONLY = ("lam", "lr", "epochs", "batch_size")
 
 
@@ -79,6 +82,10 @@ class NeuralBO:
         n_restarts: gradient climbs, 4 by default; there are none if faithful.
         bend_spread: how far each axis may be bent, as if a parameter had been given on
             a logarithmic scale, where evidence asks for it; 0 leaves all straight.
+        has_grain: whether the surrogate may have a grain, ripples beside a trend, where
+            evidence asks for it; half of the draws are then of the trend alone.
+        has_curves: whether a sum of functions of one parameter each is among the
+            networks that "auto" averages by evidence.
         is_warped: whether evidence chooses the scale of outputs: that of the objective
             logarithmic or not (`data.warp`), tails compressed or not (`data.tails`).
             Neither is ever done if faithful.
@@ -99,6 +106,8 @@ class NeuralBO:
     n_candidates: int | None = None
     n_restarts: int | None = None
     bend_spread: float = 1.0
+    has_grain: bool = True
+    has_curves: bool = True
     is_warped: bool = True
     faithful: bool = False
     lam: float | None = None
@@ -150,6 +159,8 @@ class NeuralBO:
             depth=self.depth,
             width=width,
             bend_spread=self.bend_spread,
+            has_grain=self.has_grain,
+            has_curves=self.has_curves,
         )
 
     def propose(
@@ -179,7 +190,8 @@ class NeuralBO:
             if is_lost:
                 return filling(data, generator)
             factor = _sampled(generator) if nu is None else nu
-            draw = PenalizedDraw.of(model, seed_from(generator), factor)
+            shown = _trend_or_all(model, generator)
+            draw = PenalizedDraw.of(shown, seed_from(generator), factor)
             return maximize(draw, data, generator, search)
 
         return one_by_one(data, n, choose), lost(state, is_lost=is_lost)
@@ -201,6 +213,14 @@ class NeuralBO:
         gain = gain if self.nu == "adaptive" else 0.0
         nu = theoretical_nu(self.B, noise_ratio, self.alpha, gain)
         return nu, {**state, "nu": nu}
+
+
+def _trend_or_all(model: Model, generator: torch.Generator) -> Model:
+    """Of a model with a grain now the trend alone, lest a search stay in a ripple."""
+    if not isinstance(model, TangentModel) or not model.has_grain:
+        return model
+    is_trend = float(torch.rand(1, generator=generator)) < _TREND_SHARE
+    return model.smooth() if is_trend else model
 
 
 def _sampled(generator: torch.Generator) -> float:

@@ -88,6 +88,10 @@ class Posterior(ABC):
         a = self.project(A)
         return a.mean, self.variance(a).clamp_min(0.0).expand(a.mean.shape)
 
+    def smooth(self) -> Posterior:
+        """Return the posterior of the trend, where there is a grain beside it."""
+        return self
+
     def independent_draw(
         self, A: Float[Tensor, "... q d"], generator: torch.Generator
     ) -> Float[Tensor, "... q"]:

@@ -17,9 +17,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from wideopt.numerics.additive import AdditiveKernel
 from wideopt.numerics.conditioning import Posterior, Projection
 from wideopt.numerics.empirical import TangentKernel
 from wideopt.numerics.factor import Factor
+from wideopt.numerics.infinite import InfiniteKernel
 from wideopt.numerics.kernel import Draw, Kernel, Side, all_targets, cat_rows
 from wideopt.numerics.primal import PrimalPosterior
 
@@ -126,6 +128,12 @@ class DualPosterior(Posterior):
             factor=self.factor.selected(outputs),
             alpha=self.alpha[outputs],
         )
+
+    def smooth(self) -> DualPosterior:
+        """Return the posterior of the trend, where the kernel has a grain."""
+        if not isinstance(self.kernel, InfiniteKernel | AdditiveKernel):
+            return self
+        return replace(self, kernel=replace(self.kernel, is_smooth=True))
 
     def with_targets(self, Y: Float[Tensor, "... n"]) -> DualPosterior:
         """Return the posterior for other targets at the same points, in O(n²)."""

@@ -95,7 +95,7 @@ def fit_evidence(
         problem, heat.x[picked], bounds=box, max_iterations=max_iterations - n_first
     )
     return EvidenceFit(
-        Hyper.from_vector(best.x.reshape(*batch, k), d),
+        prior.hyper(best.x.reshape(*batch, k), d),
         -best.f.reshape(batch),
         (heat.n_iterations[picked] + best.n_iterations).reshape(batch),
     )
@@ -156,6 +156,7 @@ class _Problem:
     kernel: Kernel[Any]
     X: Float[Tensor, "n d"]
     Y: Float[Tensor, "o n"]
+    prior: Prior
     center: Float[Tensor, " k"]
     precision: Float[Tensor, "k k"]
     is_held: Bool[Tensor, "o k"] | None = None
@@ -165,14 +166,14 @@ class _Problem:
         d = X.shape[-1]
         flat = Y.reshape(-1, Y.shape[-1])
         precision = torch.linalg.inv(prior.covariance(d))
-        return cls(kernel, X, flat, prior.center(d).to(X), precision.to(X))
+        return cls(kernel, X, flat, prior, prior.center(d).to(X), precision.to(X))
 
     def __call__(
         self, psi: Float[Tensor, "r k"], index: Int[Tensor, " r"]
     ) -> tuple[Float[Tensor, " r"], Float[Tensor, "r k"]]:
         rows = index % len(self.Y)
         psi = psi.detach().requires_grad_()
-        hyper = Hyper.from_vector(psi, self.X.shape[-1])
+        hyper = self.prior.hyper(psi, self.X.shape[-1])
         kernel = self.kernel.rescaled(hyper.scales, rows)
         side = kernel.represent(self.X)
         K = kernel.block_from(side, side)
@@ -180,6 +181,8 @@ class _Problem:
         (grad,) = torch.autograd.grad(K, psi, dK)
         noise = dK.diagonal(dim1=-2, dim2=-1).sum(-1) * hyper.noise.detach()
         z = psi.detach() - self.center
+        if self.is_held is not None:  # there is no such hyper-parameter
+            z = z.masked_fill(self.is_held[rows], 0.0)
         Pz = z @ self.precision
         grad = grad + Pz
         grad[:, -1] += noise

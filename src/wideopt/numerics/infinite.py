@@ -23,6 +23,7 @@ from torch import Tensor
 from wideopt.exceptions import InputError
 from wideopt.numerics.activations import Expectations
 from wideopt.numerics.empirical import TangentKernel
+from wideopt.numerics.grain import SumOfDraws, grain_block, grain_draw
 from wideopt.numerics.kernel import (
     ConditionedDraw,
     Draw,
@@ -56,11 +57,15 @@ class InfiniteKernel(Kernel[InfiniteSide]):
     The architecture's width plays no part in the kernel; `draw_width` is that of the
     finite network which stands in for a prior draw: by default 1024 for one hidden
     layer, whose cost is linear in it, and 256 for more, whose cost is quadratic.
+    Where the scales have a grain, it is added, unless the kernel `is_smooth`: then it
+    is the covariance of the trend with trend and grain, and a posterior that is
+    conditioned on both, but looked at through it, is that of the trend alone.
     """
 
     architecture: Architecture
     scales: Scales
     draw_width: int | None = None
+    is_smooth: bool = False
 
     def __post_init__(self) -> None:
         if self.architecture.phi.expectations is None:
@@ -98,14 +103,21 @@ class InfiniteKernel(Kernel[InfiniteSide]):
 
     def block_from(self, a: InfiniteSide, b: InfiniteSide) -> Float[Tensor, "... q n"]:
         """Return the kernel block by the recursion over layers."""
-        return self._recursion(
-            a.variances.unsqueeze(-2), b.variances.unsqueeze(-3), a.Z @ b.Z.mT
-        ) * self._output2.unsqueeze(-1).unsqueeze(-1)
+        va, vb, cov = a.variances.unsqueeze(-2), b.variances.unsqueeze(-3), a.Z @ b.Z.mT
+        K = self._recursion(va, vb, cov) * self._output2[..., None, None]
+        if self._grain is None:
+            return K
+        return K + grain_block(self._grain, va[..., 0], vb[..., 0], cov)
 
     def diag_from(self, a: InfiniteSide) -> Float[Tensor, "... n"]:
         """Return k(x, x)."""
         v = a.variances
-        return self._recursion(v, v, v[..., 0]) * self._output2.unsqueeze(-1)
+        k = self._recursion(v, v, v[..., 0]) * self._output2.unsqueeze(-1)
+        return k if self._grain is None else k + self._grain[..., :1].square()
+
+    @property
+    def _grain(self) -> Float[Tensor, "... 2"] | None:
+        return None if self.is_smooth else self.scales.grain
 
     @property
     def _output2(self) -> Float[Tensor, "..."]:
@@ -134,7 +146,10 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         The covariance of the draw is that of the finite kernel: it is right up to
         O(1/√draw_width).
         """
-        return self._stand_in(generator).prior_draw(generator, shape)
+        trend = self._stand_in(generator).prior_draw(generator, shape)
+        if self._grain is None:
+            return trend
+        return SumOfDraws(trend, grain_draw(self.scales, generator, shape))
 
     def posterior_draw(
         self,
@@ -149,9 +164,15 @@ class InfiniteKernel(Kernel[InfiniteSide]):
         Conditioning is exact, so the draws agree with the data; away from them the
         covariance inherits the O(1/√draw_width) error of the prior draw.
         """
-        prior = self._stand_in(generator).prior_draw(generator, shape)
-        prior = replace(prior, w=nu * prior.w)
-        return ConditionedDraw(self, prior, self.represent(X), solve(prior(X)))
+        trend = self._stand_in(generator).prior_draw(generator, shape)
+        prior: Draw = replace(trend, w=nu * trend.w)
+        side = self.represent(X)
+        if self.scales.grain is None:
+            return ConditionedDraw(self, prior, side, solve(prior(X)))
+        grain = grain_draw(self.scales, generator, shape)
+        both = SumOfDraws(prior, replace(grain, w=nu * grain.w))
+        shown = prior if self.is_smooth else both
+        return ConditionedDraw(self, shown, side, solve(both(X)))
 
     def _stand_in(self, generator: torch.Generator) -> TangentKernel:
         is_halved = self.architecture.init == "antisymmetric"

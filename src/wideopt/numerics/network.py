@@ -55,13 +55,18 @@ Readout = Literal["trained", "fixed"]
 
 @dataclass(frozen=True)
 class Architecture:
-    """A fully connected network: shape, activation, initialization, readout."""
+    """A network: shape, activation, initialization, readout.
+
+    It is fully connected, unless it `is_additive`: then each unit sees one input, and
+    there is the closed form of `additive` only.
+    """
 
     depth: int = 1
     width: int = 512
     activation: str = "erf"
     init: Init = "antisymmetric"
     readout: Readout = "trained"
+    is_additive: bool = False
 
     def __post_init__(self) -> None:
         get_activation(self.activation)

@@ -231,6 +231,7 @@ class PointPosterior:
 def _is_known(kernel: InfiniteKernel) -> bool:
     architecture = kernel.architecture
     is_plain = architecture.readout == "trained" and architecture.init != "zero-last"
+    is_plain = is_plain and kernel.scales.grain is None
     return is_plain and architecture.activation in _LAYERS
 
 

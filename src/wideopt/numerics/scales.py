@@ -6,6 +6,7 @@ Notation:
     s  (..., d)        input scales, one per dimension (as in ARD)
     b, o  (...)        bias scale and output scale: the function is o·h(Z; θ)
     t  (..., d)        bend of each axis, 0 for none
+    ρ, τ  (..., 2)     size and pitch of the grain (see `grain`)
 
 A bent axis is stretched at one end: w(x) = log(1 + (eᵗ - 1) x) / t maps [0, 1] onto
 itself; its slope falls from (eᵗ - 1)/t at 0 to (1 - e⁻ᵗ)/t at 1. With t > 0 it is as if
@@ -54,6 +55,7 @@ class Scales:
     bias: Float[Tensor, "..."]
     output: Float[Tensor, "..."]
     bend: Float[Tensor, "... d"] | None = None
+    grain: Float[Tensor, "... 2"] | None = None
 
     def __post_init__(self) -> None:
         require_float64(input=self.input, bias=self.bias, output=self.output)
@@ -84,10 +86,11 @@ class Scales:
         """Return the scales of some outputs of a batch (o,)."""
         bend = None if self.bend is None else self.bend[outputs]
         scales = self.input[outputs], self.bias[outputs], self.output[outputs]
-        return Scales(*scales, bend)
+        grain = None if self.grain is None else self.grain[outputs]
+        return Scales(*scales, bend, grain)
 
-    def embed(self, X: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d1"]:
-        """Return Z = (s ∘ (2w(X) - 1), b), the input of the network."""
+    def centered(self, X: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d"]:
+        """Return 2w(X) - 1, in [-1, 1]."""
         require_float64(X=X)
         if X.ndim < 2 or X.shape[-1] != self.d:
             raise InputError(
@@ -95,7 +98,11 @@ class Scales:
             )
         if self.bend is not None:
             X = bent(X, self.bend.unsqueeze(-2))
-        scaled = (2.0 * X - 1.0) * self.input.unsqueeze(-2)
+        return 2.0 * X - 1.0
+
+    def embed(self, X: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d1"]:
+        """Return Z = (s ∘ (2w(X) - 1), b), the input of the network."""
+        scaled = self.centered(X) * self.input.unsqueeze(-2)
         batch = torch.broadcast_shapes(scaled.shape[:-2], self.bias.shape)
         n = X.shape[-2]
         bias = self.bias[..., None, None].expand(*batch, n, 1)

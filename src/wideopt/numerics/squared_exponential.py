@@ -4,8 +4,8 @@ Sources: Rasmussen & Williams 2006 eq. 4.9; prior draws by random Fourier featur
 (Rahimi & Recht 2007).
 
 Notation:
-    Z (..., n, d)  scaled points, Z = s ∘ (2X - 1); a length scale in the unit cube is
-                   1/(2 s)
+    Z (..., n, d)  scaled points, Z = s ∘ (2w(X) - 1) (see `scales`); a length scale in
+                   the unit cube is 1/(2 s)
     k = o² exp(-½ ‖z - z'‖²);   f0(z) = o √(2/p) Σ_j w_j cos(ω_j·z + φ_j)
 """
 
@@ -26,9 +26,9 @@ from wideopt.numerics.kernel import (
     aligned,
     cat_rows,
 )
-from wideopt.numerics.scales import Scales, require_float64
+from wideopt.numerics.scales import Scales
 
-__all__ = ["SquaredExponentialKernel"]
+__all__ = ["SquaredExponentialKernel", "Waves"]
 
 _N_WAVES = 1024
 
@@ -64,8 +64,7 @@ class SquaredExponentialKernel(Kernel[_Scaled]):
 
     def represent(self, X: Float[Tensor, "... n d"]) -> _Scaled:
         """Return the scaled points."""
-        require_float64(X=X)
-        return _Scaled((2.0 * X - 1.0) * self.scales.input.unsqueeze(-2))
+        return _Scaled(self.scales.embed(X)[..., :-1])
 
     def block_from(self, a: _Scaled, b: _Scaled) -> Float[Tensor, "... q n"]:
         """Return the kernel between the points of two sides."""
@@ -83,14 +82,14 @@ class SquaredExponentialKernel(Kernel[_Scaled]):
 
     def prior_draw(
         self, generator: torch.Generator, shape: tuple[int, ...] = (1,)
-    ) -> _Waves:
+    ) -> Waves:
         """Draw functions of the prior; right up to O(1/√1024)."""
         d, kwargs = self.scales.d, {"generator": generator, "dtype": torch.float64}
         omega = torch.randn(_N_WAVES, d, **kwargs)  # type: ignore[call-overload]
         phase = 2.0 * math.pi * torch.rand(_N_WAVES, **kwargs)  # type: ignore[call-overload]
         w = torch.randn(*shape, _N_WAVES, **kwargs)  # type: ignore[call-overload]
         w = w * math.sqrt(2.0 / _N_WAVES) * self.scales.output.unsqueeze(-1)
-        return _Waves(self, omega, phase, w)
+        return Waves(self, omega, phase, w)
 
     def posterior_draw(
         self,
@@ -107,7 +106,7 @@ class SquaredExponentialKernel(Kernel[_Scaled]):
 
 
 @dataclass(frozen=True)
-class _Waves(Draw):
+class Waves(Draw):
     """Sums of cosines."""
 
     kernel: SquaredExponentialKernel

@@ -23,7 +23,6 @@ from wideopt.numerics.conditioning import Posterior
 from wideopt.numerics.current import CurrentPosterior
 from wideopt.numerics.empirical import TangentKernel
 from wideopt.numerics.hyper import Hyper
-from wideopt.numerics.infinite import InfiniteKernel
 from wideopt.numerics.kernel import Kernel
 from wideopt.numerics.network import Architecture, Init, Readout, Weights
 from wideopt.numerics.posterior import DualPosterior, PrimalPosterior, fit_posterior
@@ -31,7 +30,7 @@ from wideopt.numerics.trained import Start, TrainedPosterior
 from wideopt.numerics.training import Network, Training
 from wideopt.surrogates.moments import Standardization
 from wideopt.surrogates.runs import joined, recipes_of, rows_of, runs_of
-from wideopt.surrogates.tangent_evidence import learned, weighted
+from wideopt.surrogates.tangent_evidence import closed_form, learned, weighted
 from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = ["Tangent"]
@@ -66,6 +65,10 @@ class Tangent:
             be given, and scales are those below.
         bend_spread: how far axes may be bent, if tuned: the prior deviation of each t
             of `numerics.scales`; 0 leaves them straight.
+        has_grain: whether a smooth network of infinite width may have a grain beside
+            its trend, if tuned (see `numerics.grain`).
+        has_curves: whether "auto" averages a sum of functions of one input, too (see
+            `numerics.additive`).
         input_scale: of every input, if not tuned; the bias has scale 1.
         output_scale: of the output, if not tuned.
         seed: of the initial weights θ_0.
@@ -84,6 +87,8 @@ class Tangent:
     noise: float | None = None
     is_tuned: bool = True
     bend_spread: float = 0.0
+    has_grain: bool = False
+    has_curves: bool = False
     input_scale: float = 1.0
     output_scale: float = 1.0
     seed: int = 0
@@ -131,10 +136,13 @@ class Tangent:
         """The networks that are averaged."""
         kinds = _AUTO if self.activation == "auto" else ((self.activation, self.depth),)
         width = int(self.width) if math.isfinite(self.width) else 2
-        return [
+        found = [
             Architecture(depth, width, activation, self.init, self.readout)
             for activation, depth in kinds
         ]
+        if self.has_curves and self.activation == "auto" and math.isinf(self.width):
+            found.append(Architecture(1, width, "sin", is_additive=True))
+        return found
 
     def fit(
         self,
@@ -221,11 +229,13 @@ class Tangent:
             hyper, evidence = learned(
                 *(architecture, theta_0, (X, targets), warm, self.noise),
                 bend_spread=self.bend_spread,
+                has_grain=self.has_grain and not math.isfinite(self.width),
                 rival=None if warm else best,
             )
             best = evidence if best is None else torch.maximum(best, evidence)
             members.append(_member(index, hyper, evidence.tolist()))
-        return self._build(X, Y, weighted(members))
+        sums = [i for i, a in enumerate(self._networks()) if a.is_additive]
+        return self._build(X, Y, weighted(members, sums))
 
     def _untuned(self, d: int, o: int) -> list[Json]:
         """Members of equal weight with the recipe's own scales and noise."""
@@ -260,7 +270,7 @@ class Tangent:
     ) -> Posterior:
         hyper = Hyper.from_json(member["hyper"])
         if not math.isfinite(self.width):
-            kernel: Kernel[Any] = InfiniteKernel(architecture, hyper.scales)
+            kernel: Kernel[Any] = closed_form(architecture, hyper.scales)
             return fit_posterior(kernel, X, targets, hyper.noise)
         theta_0 = self._theta_0(architecture, member["index"], X.shape[1])
         kernel = TangentKernel.of(architecture, theta_0, hyper.scales)

@@ -210,6 +210,15 @@ class TangentModel(MomentModel):
             standardization=self.standardization.subset(idcs),
         )
 
+    @property
+    def has_grain(self) -> bool:
+        """Whether any member that counts has one."""
+        return any("grain" in known["hyper"] for known in self.recipe)
+
+    def smooth(self) -> TangentModel:
+        """The model of the trend alone; see `numerics.grain`."""
+        return self._with([member.smooth() for member in self.members])
+
     def condition_on_observations(
         self, X: Tensor, Y: Tensor, **kwargs: Any
     ) -> TangentModel:

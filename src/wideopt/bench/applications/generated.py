@@ -1,14 +1,16 @@
 """Problems made by chance, on which constants of our own are chosen.
 
 They are for development only: no figure that we report is of them. Each is drawn from
-its number, so that number 3 is the same problem for everyone. The optima were found by
-`solved`, and a test solves them again.
+its number, so that number 3 is the same problem for everyone. Optima that are not known
+by construction were found by `solved`, and a test solves them again.
 
 - *Posynomials* are what engineers write: sums of products of powers, over a box that
   spans decades, so that values do too.
 - *Wells* are sums of Gaussian wells of different depths and widths, most of which the
   constraints cut off: many local minima, on the edge and within.
 - *Landscapes* are a rotated bowl with random waves, without constraints.
+- *Ripples* are a trend with fine waves along each axis, whose best point is known.
+- *Curves* are sums of functions of one variable, and so are their optima.
 """
 
 from __future__ import annotations
@@ -39,12 +41,20 @@ OPTIMA = {
     "landscape-1": -0.4262714212,
     "landscape-2": -0.591269432,
     "landscape-3": -0.6476747575,
+    "ripples-0": 0.0,
+    "ripples-1": 0.0,
+    "ripples-2": 0.0,
+    "curves-0": 0.0,
+    "curves-1": 0.0,
+    "curves-2": 0.0,
 }
 
 _SIZES = {  # dimension and number of constraints of numbers 0, 1, ...
     "posynomial": ((4, 1), (3, 2), (5, 2), (6, 4)),
     "wells": ((2, 1), (4, 1), (3, 3), (6, 2)),
     "landscape": ((4, 0), (6, 0), (10, 0), (20, 0)),
+    "ripples": ((5, 0), (10, 0), (20, 0)),
+    "curves": ((6, 0), (10, 0), (20, 0)),
 }
 
 
@@ -56,8 +66,7 @@ def generated(name: str) -> Problem:
     family, _, number = name.rpartition("-")
     d, k = _SIZES[family][int(number)]
     rng = np.random.default_rng([list(_SIZES).index(family), int(number)])
-    make = {"posynomial": _posynomial, "wells": _wells, "landscape": _landscape}
-    box, f, c = make[family](rng, d, k)
+    box, f, c = _FAMILIES[family](rng, d, k)
     return Problem(
         name=name,
         title=f"{family} of {d} variables, number {number}",
@@ -136,6 +145,48 @@ def _landscape(rng: np.random.Generator, d: int, k: int) -> Parts:
         return (Z**2).sum(axis=-1) + 0.1 * ripples
 
     return ((0.0, 1.0),) * d, f, None
+
+
+def _ripples(rng: np.random.Generator, d: int, k: int) -> Parts:
+    del k
+    center, scales = rng.uniform(0.25, 0.75, d), 10 ** rng.uniform(-0.3, 0.3, d)
+    waves, power, size = (
+        rng.uniform(5, 50, d),
+        rng.uniform(0.6, 2),
+        rng.uniform(0.2, 0.4),
+    )
+
+    def f(X: Any) -> Any:
+        Z = np.asarray(X) - center
+        trend = (4.0 * (scales * Z**2).mean(axis=-1)) ** (0.5 * power)
+        return trend + size * (1.0 - np.cos(2 * np.pi * waves * Z).mean(axis=-1))
+
+    return ((0.0, 1.0),) * d, f, None
+
+
+def _curves(rng: np.random.Generator, d: int, k: int) -> Parts:
+    del k
+    center, bowls = rng.uniform(0.2, 0.8, d), rng.uniform(0, 3, d)
+    waves, phases = rng.uniform(1, 6, (3, d)), rng.uniform(0, 2 * np.pi, (3, d))
+    sizes = rng.uniform(0.1, 0.5, (3, d))
+
+    def each(X: Any) -> Any:
+        X = np.asarray(X)
+        swings = np.cos(2 * np.pi * waves * X[..., None, :] + phases)
+        return bowls * (X - center) ** 2 + (sizes * swings).sum(axis=-2)
+
+    grid = np.linspace(0.0, 1.0, 100_001)[:, None].repeat(d, axis=1)
+    least = float(each(grid).min(axis=0).sum())
+    return ((0.0, 1.0),) * d, lambda X: each(X).sum(axis=-1) - least, None
+
+
+_FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Parts]] = {
+    "posynomial": _posynomial,
+    "wells": _wells,
+    "landscape": _landscape,
+    "ripples": _ripples,
+    "curves": _curves,
+}
 
 
 def _sample(box: tuple[tuple[float, float], ...], n: int = 4096) -> Array:

@@ -1,18 +1,29 @@
 """Where constants of ours are chosen: problems drawn by chance, see `generated`.
 
-60 evaluations in 2-D and 3-D, 100 beyond. No figure of it is a claim.
+60 evaluations in 2-D and 3-D, 100 beyond; 40 in fields of steady heat, whose equation
+is known. No figure of it is a claim.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wideopt.bench.applications.generated import NAMES, generated
+from wideopt.bench.applications.heat import drawn
 from wideopt.bench.suite import Suite, register
+from wideopt.bench.suites.pinn_bo import field_task
 from wideopt.bench.task import Task, from_problem
 
 __all__ = ["SUITE"]
 
 
+_FIELDS = tuple(f"field-{i}" for i in range(8))
+
+
 def _make(name: str, is_smoke: bool) -> Task:
+    if name in _FIELDS:
+        task = field_task(name, drawn(int(name[-1])))
+        return replace(task, n_evals=8, n_init=5) if is_smoke else task
     problem = generated(name)
     n_evals = 60 if problem.dim <= 3 else 100
     return from_problem(
@@ -24,7 +35,7 @@ SUITE = register(
     Suite(
         name="development",
         title="problems drawn by chance, on which our constants are chosen",
-        full=NAMES,
+        full=(*NAMES, *_FIELDS),
         smoke=("posynomial-1", "wells-0", "landscape-0"),
         make=_make,
         methods=("auto", "peer:optuna-gp", "peer:botorch-logei", "random"),
