@@ -104,6 +104,7 @@ FUNCTIONS = {
     "sqrt": lambda x: torch.sqrt(1 + x @ x) + (1 + x[0]) ** -1.5,
     "rsqrt": lambda x: torch.rsqrt(1 + x[0]) - torch.reciprocal(1 + x[0]),
     "tan": lambda x: torch.tan(x[0]) + torch.atan(x).sum() - torch.sigmoid(2 * x)[0],
+    "lines": lambda x: (3 * x[0]).tanh() - (x[0] / 2).tan() + (-2 * x[0]).sigmoid(),
     "powers": lambda x: (x**5).sum() + x[0] ** 1 + x[1] ** 0 + 3 / (1 + x[0] ** 2),
     "softplus": lambda x: torch.nn.functional.softplus(x)[0] * x[1],
     "lists": lambda x: torch.stack([x[0], x[1] ** 2, x[0] * x[2]]).cumsum(0)[1].sin(),

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from wideopt.pde import _series
-from wideopt.pde._series import Series
+from wideopt.pde._line import Lazy, Series
 
 __all__ = ["Jet", "NoRuleError", "derivative", "is_inside_a_jet"]
 
@@ -245,13 +245,15 @@ def _linear(
     first, *rest = args
     if name in _OF_A_LIST:
         columns = zip(*(_filled(each, top) for each in first), strict=True)
-        results = [func(list(column), *rest, **kwargs) for column in columns]
+        results: Series = [func(list(each), *rest, **kwargs) for each in columns]
     elif first is not top:
         raise NoRuleError(name)  # a jet among the sizes or indices
     else:
-        results = [
-            None if each is None else func(each, *rest, **kwargs) for each in top.series
-        ]
+        series = top.series
+        results = Lazy(
+            len(series),
+            lambda n: None if series[n] is None else func(series[n], *rest, **kwargs),
+        )
     if not isinstance(results[0], tuple | list):
         return _jet(results, top.level)
     parts = len(results[0])
@@ -264,11 +266,12 @@ def _linear(
 def _jet(series: Series, level: int) -> Any:
     """Return the jet of a series, its coefficients broadcast to the value's shape."""
     shape = series[0].shape
-    full = [
-        None if each is None else each if each.shape == shape else each.expand(shape)
-        for each in series
-    ]
-    return Jet(full, level)
+
+    def full(n: int) -> Any:
+        each = series[n]
+        return each if each is None or each.shape == shape else each.expand(shape)
+
+    return Jet(Lazy(len(series), full), level)
 
 
 def _top(args: Sequence[Any]) -> Jet:

@@ -11,6 +11,8 @@ rules are this recurrence with s written in y or z. The cost is O(K²) products,
 nested differentiation takes O(2^K). Zeros are never multiplied: the input of a
 network's first layer has z_n = 0 for all n >= 2.
 
+Coefficients that may never be asked for are computed when they are (`Lazy`).
+
 Coefficients only need operators and torch functions, so they may be series themselves
 (`Jet`), which is how operators compose.
 """
@@ -20,12 +22,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
+from wideopt.pde._line import Lazy, Series, along_line, is_line
+
 __all__ = [
-    "Series",
     "added",
     "arctan",
     "cos",
@@ -49,12 +52,10 @@ __all__ = [
     "tanh",
 ]
 
-Series: TypeAlias = list[Any]  # tensors, numbers, jets or None
-
 
 def added(a: Series, b: Series, sign: int = 1) -> Series:
     """Return a + b, or a - b if the sign is -1."""
-    return [_plus(x, y if sign > 0 else _minus(y)) for x, y in zip(a, b, strict=True)]
+    return Lazy(len(a), lambda n: _plus(a[n], b[n] if sign > 0 else _minus(b[n])))
 
 
 def negative(a: Series) -> Series:
@@ -66,6 +67,11 @@ def product(
     a: Series, b: Series, times: Callable[[Any, Any], Any] | None = None
 ) -> Series:
     """Return a times b, where `times` is linear in both of its arguments."""
+    multiply = times or operator.mul
+    if _is_constant(b):
+        return Lazy(len(a), lambda n: None if a[n] is None else multiply(a[n], b[0]))
+    if _is_constant(a):
+        return Lazy(len(b), lambda n: None if b[n] is None else multiply(a[0], b[n]))
     if times is None:
         return [
             _total((1.0, a[j], b[n - j]) for j in range(n + 1)) for n in range(len(a))
@@ -73,14 +79,14 @@ def product(
     return [_total_of(times, a, b, n) for n in range(len(a))]
 
 
-def square(a: Series) -> Series:
+def square(a: Series) -> list[Any]:
     """Return a²."""
     return [_squared(a, n) for n in range(len(a))]
 
 
 def quotient(a: Series, b: Series) -> Series:
     """Return q = a/b from q b = a."""
-    q: Series = []
+    q: list[Any] = []
     for n, top in enumerate(a):
         rest = _total(((-1.0, b[j], q[n - j]) for j in range(1, n + 1)), top)
         q.append(None if rest is None else rest / b[0])
@@ -97,7 +103,7 @@ def power(z: Series, exponent: float) -> Series:
     if exponent == int(exponent) and exponent >= 1:
         return _natural_power(z, int(exponent))
     # z y' = a y z', hence n z_0 y_n = Σ_{j=1}^n (a j - n + j) z_j y_{n-j}
-    y: Series = [z[0] ** exponent]
+    y: list[Any] = [z[0] ** exponent]
     for n in range(1, len(z)):
         total = _total(
             ((exponent * j - n + j) / n, z[j], y[n - j]) for j in range(1, n + 1)
@@ -124,21 +130,26 @@ def log(z: Series) -> Series:
 
 def tanh(z: Series) -> Series:
     """Return tanh z: s = 1 - y²."""
-    return _integrated(
-        torch.tanh(z[0]), z, lambda y, n: _from_one(_squared(y, n, -1.0), n)
-    )
+    y_0 = torch.tanh(z[0])
+    if is_line(z):
+        return along_line(y_0, z, (1, 0, -1))
+    return _integrated(y_0, z, lambda y, n: _from_one(_squared(y, n, -1.0), n))
 
 
 def tan(z: Series) -> Series:
     """Return tan z: s = 1 + y²."""
-    return _integrated(torch.tan(z[0]), z, lambda y, n: _from_one(_squared(y, n), n))
+    y_0 = torch.tan(z[0])
+    if is_line(z):
+        return along_line(y_0, z, (1, 0, 1))
+    return _integrated(y_0, z, lambda y, n: _from_one(_squared(y, n), n))
 
 
 def sigmoid(z: Series) -> Series:
     """Return 1/(1 + e⁻ᶻ): s = y - y²."""
-    return _integrated(
-        torch.sigmoid(z[0]), z, lambda y, n: _plus(y[n], _squared(y, n, -1.0))
-    )
+    y_0 = torch.sigmoid(z[0])
+    if is_line(z):
+        return along_line(y_0, z, (0, 1, -1))
+    return _integrated(y_0, z, lambda y, n: _plus(y[n], _squared(y, n, -1.0)))
 
 
 def silu(z: Series) -> Series:
@@ -189,8 +200,7 @@ def cosh(z: Series) -> Series:
 
 def _waves(z: Series, odd: Any, even: Any, sign: int) -> tuple[Series, Series]:
     """Return p and q with p' = q z' and q' = ±p z'."""
-    p: Series = [odd]
-    q: Series = [even]
+    p, q = [odd], [even]
     for n in range(1, len(z)):
         p_n = _total((j / n, z[j], q[n - j]) for j in range(n, 0, -1))
         q.append(_total((sign * j / n, z[j], p[n - j]) for j in range(n, 0, -1)))
@@ -200,12 +210,15 @@ def _waves(z: Series, odd: Any, even: Any, sign: int) -> tuple[Series, Series]:
 
 def _integrated(y_0: Any, z: Series, slope: Callable[[Series, int], Any]) -> Series:
     """Return y with y' = s z', where s_n = slope((y_0, ..., y_n), n)."""
-    y: Series = [y_0]
-    s: Series = []
+    y, s = [y_0], []
     for n in range(1, len(z)):
         s.append(slope(y, n - 1))
         y.append(_total((j / n, z[j], s[n - j]) for j in range(n, 0, -1)))
     return y
+
+
+def _is_constant(a: Series) -> bool:
+    return isinstance(a, list) and all(x is None for x in a[1:])
 
 
 def _natural_power(z: Series, exponent: int) -> Series:
