@@ -44,6 +44,7 @@ def test_block_is_the_gram_matrix_of_all_gradients(
 @given(
     depth=st.integers(1, 3),
     readout=st.sampled_from(["trained", "fixed"]),
+    activation=st.sampled_from(["relu", "bowl"]),
     n=st.integers(1, 6),
     q=st.integers(1, 4),
     d=st.integers(1, 4),
@@ -51,13 +52,13 @@ def test_block_is_the_gram_matrix_of_all_gradients(
     lead=st.sampled_from([(), (2,)]),
     seed=st.integers(0, 2**16),
 )
-def test_identities_over_shapes(depth, readout, n, q, d, batch, lead, seed):
+def test_identities_over_shapes(depth, readout, activation, n, q, d, batch, lead, seed):
     g = torch.Generator().manual_seed(seed)
 
     def uniform(*shape):
         return torch.rand(shape, generator=g, dtype=torch.float64)
 
-    arch = Architecture(depth=depth, width=6, readout=readout)
+    arch = Architecture(depth, 6, activation, readout=readout)
     scales = Scales(uniform(*batch, d), uniform(*batch), uniform(*batch))
     kernel = TangentKernel.of(arch, arch.initial_weights(d, g, batch), scales)
     A, B = uniform(*lead, *batch, q, d), uniform(n, d)

@@ -72,7 +72,10 @@ class LowerBounds:
 
     def excess(self, X: Float[Tensor, "... d"]) -> Float[Tensor, "..."]:
         """Σ max(LCB, 0)."""
-        return torch.relu(self(X)).sum(dim=-1)
+        total = torch.zeros_like(X[..., 0])
+        for model in self.models:
+            total = total + _excess(model, X, self.beta)
+        return total
 
 
 def constraint_bounds(model: Model, beta: float) -> LowerBounds:
@@ -95,6 +98,19 @@ def _moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
 def _bound(model: Model, X: Tensor, beta: float) -> Float[Tensor, "... k"]:
     mean, sigma = _moments(model, X)
     return mean - beta * sigma
+
+
+def _excess(model: Model, X: Tensor, beta: float) -> Float[Tensor, "..."]:
+    """Σ max(LCB, 0) of a model; no deviation is computed where the mean is enough."""
+    if beta >= 0 and isinstance(model, TangentModel) and model.num_outputs > 1:
+        means = model.means(X)
+        is_open = (means > 0).reshape(-1, model.num_outputs).any(dim=0)  # LCB <= mean
+        outputs = is_open.nonzero().flatten().tolist()
+        if not outputs:
+            return torch.zeros_like(X[..., 0])
+        if len(outputs) < model.num_outputs:
+            model = model.subset_output(outputs)
+    return torch.relu(_bound(model, X, beta)).sum(dim=-1)
 
 
 def _bounds_apart(model: Model, X: Tensor, beta: float) -> Float[Tensor, " k"]:

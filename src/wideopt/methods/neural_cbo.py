@@ -72,6 +72,7 @@ __all__ = ["NeuralCBO", "explained", "theoretical_beta"]
 
 _SPREAD = 2.0  # deviation of a drawn β; with 1, runs were caught in local optima more
 _DRAW_SHARE = 0.3  # of points by Thompson sampling; without any, some runs stay local
+_CHUNK = 64  # points of which it is computed at once
 _MARGIN = 0.1  # added to the least β that leaves a point, so that it leaves a region
 _N_JUDGED = 20  # observations, plus two a dimension, before the message
 _PAPER_ONLY = ("lr", "width")
@@ -220,7 +221,8 @@ class NeuralCBO:
             draw = PenalizedDraw.of(model, seed_from(generator))
             return maximize(draw, data, generator, search), -math.inf
         if bounds.beta < 0:  # else what is known to be feasible is within the bounds
-            need = _least_need(bounds, data, generator, search)
+            enough = bounds.beta - _MARGIN
+            need = _least_need(bounds, data, generator, search, enough)
             bounds = replace(bounds, beta=max(bounds.beta, need + _MARGIN))
         at_point = ImprovementAtPoint.of(model, best, bounds.beta)
         found = maximize_within(improvement, bounds, data, generator, search, at_point)
@@ -255,13 +257,21 @@ def _at_most_zero(model: Model) -> dict[int, tuple[float | None, float | None]]:
 
 
 def _least_need(
-    bounds: LowerBounds, data: Dataset, generator: torch.Generator, search: Search
+    bounds: LowerBounds,
+    data: Dataset,
+    generator: torch.Generator,
+    search: Search,
+    enough: float = -math.inf,
 ) -> float:
     """Min over the space of max_i u_i/σ_i; an upper bound is enough if one is low."""
     need = NegativeNeed(bounds)
     X = candidates(data, search.n_global // 4, search.n_local // 4, generator)
     with quiet():
-        values = score(need, X)
+        values = X.new_zeros(0)
+        for part in X.split(_CHUNK):
+            values = torch.cat([values, score(need, part)])
+            if -float(values.max()) <= enough:
+                return -float(values.max())
         if -float(values.max()) <= bounds.beta or bool(data.is_feasible.any()):
             return -float(values.max())
         starts = X[values.argsort(descending=True, stable=True)[: search.n_restarts]]

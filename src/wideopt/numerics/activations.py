@@ -29,7 +29,7 @@ from torch import Tensor
 
 from wideopt.exceptions import InputError
 
-__all__ = ["ACTIVATIONS", "Activation", "get_activation"]
+__all__ = ["ACTIVATIONS", "Activation", "Turns", "get_activation"]
 
 Expectations = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -45,7 +45,8 @@ class Activation:
     """One activation: `phi`, its derivative `dphi`, and its Gaussian expectations.
 
     `expectations` is None where no closed form exists (tanh, silu): such networks
-    have no `InfiniteKernel`.
+    have no `InfiniteKernel`. With `turns`, units 0, 2, ... are `turns.phi`, and units
+    1, 3, ... are `turns.square` times u².
     """
 
     name: str
@@ -54,6 +55,16 @@ class Activation:
     phi: Callable[[Tensor], Tensor]
     dphi: Callable[[Tensor], Tensor]
     expectations: Expectations | None
+    turns: Turns | None = None
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What units do by turns: an activation and its derivative, and squares."""
+
+    phi: Callable[[Tensor], Tensor]
+    dphi: Callable[[Tensor], Tensor]
+    square: float
 
 
 def get_activation(name: str) -> Activation:
@@ -124,17 +135,24 @@ def _silu_slope(z: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 
 def _alternate(even: Tensor, odd: Tensor) -> Tensor:
-    """√2 times one function for units 0, 2, ..., another for units 1, 3, ..."""
+    """One function for units 0, 2, ..., another for units 1, 3, ..."""
     is_even = torch.arange(even.shape[-1], device=even.device) % 2 == 0
-    return math.sqrt(2.0) * torch.where(is_even, even, odd)
+    return torch.where(is_even, even, odd)
 
 
 def _bowl_phi(z: Float[Tensor, "... m"]) -> Float[Tensor, "... m"]:
-    return _alternate(torch.erf(z), BOWL * z.square())
+    return _alternate(_BY_TURNS.phi(z), _BY_TURNS.square * z.square())
 
 
 def _bowl_slope(z: Float[Tensor, "... m"]) -> Float[Tensor, "... m"]:
-    return _alternate(_erf_slope(z), 2 * BOWL * z)
+    return _alternate(_BY_TURNS.dphi(z), 2 * _BY_TURNS.square * z)
+
+
+_BY_TURNS = Turns(
+    phi=lambda z: math.sqrt(2.0) * torch.erf(z),
+    dphi=lambda z: math.sqrt(2.0) * _erf_slope(z),
+    square=math.sqrt(2.0) * BOWL,
+)
 
 
 def _bowl_expectations(
@@ -193,6 +211,7 @@ _bowl = Activation(
     phi=_bowl_phi,
     dphi=_bowl_slope,
     expectations=_bowl_expectations,
+    turns=_BY_TURNS,
 )
 ACTIVATIONS: dict[str, Activation] = {
     each.name: each for each in (_relu, _erf, _tanh, _silu, _sin, _bowl)

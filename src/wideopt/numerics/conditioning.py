@@ -84,6 +84,10 @@ class Posterior(ABC):
         )
         return mean, variance
 
+    def mean(self, A: Float[Tensor, "... q d"]) -> Float[Tensor, "... q"]:
+        """Return the mean of every point."""
+        return self.marginals(A)[0]
+
     def _marginal(self, A: Float[Tensor, "... q d"]) -> tuple[Tensor, Tensor]:
         a = self.project(A)
         return a.mean, self.variance(a).clamp_min(0.0).expand(a.mean.shape)

@@ -22,7 +22,14 @@ from wideopt.numerics.conditioning import Posterior, Projection
 from wideopt.numerics.empirical import TangentKernel
 from wideopt.numerics.factor import Factor
 from wideopt.numerics.infinite import InfiniteKernel
-from wideopt.numerics.kernel import Draw, Kernel, Side, all_targets, cat_rows
+from wideopt.numerics.kernel import (
+    Draw,
+    Kernel,
+    Side,
+    all_targets,
+    cat_rows,
+    folded_rows,
+)
 from wideopt.numerics.primal import PrimalPosterior
 
 __all__ = ["DualPosterior"]
@@ -82,6 +89,12 @@ class DualPosterior(Posterior):
         C = self.kernel.block_from(side, self.side)
         mean = (C @ self.alpha.unsqueeze(-1)).squeeze(-1)
         return Projection(mean, self.factor.half_solve(C), side)
+
+    def mean(self, A: Float[Tensor, "... q d"]) -> Float[Tensor, "... q"]:
+        """Return the mean of every point, in O(n) each."""
+        rows, unfold = folded_rows(A, len(self.batch))
+        C = self.kernel.block_from(self.kernel.represent(rows), self.side)
+        return unfold(C @ self.alpha.unsqueeze(-1)).squeeze(-1)
 
     def cross(self, a: Projection, b: Projection) -> Float[Tensor, "... q k"]:
         """Return k - V V'ᵀ."""

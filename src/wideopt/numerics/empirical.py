@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from wideopt.exceptions import InputError
+from wideopt.numerics.activations import Activation, Turns
 from wideopt.numerics.kernel import Draw, Kernel, aligned, cat_rows
 from wideopt.numerics.network import Architecture, Weights, fold
 from wideopt.numerics.scales import Scales, require_float64
@@ -200,10 +201,18 @@ class TangentKernel(Kernel[TangentSide]):
         V, v = self._split(w)
         W, q = self.weights
         oc = self.architecture.layer_scale * self.scales.output[..., None, None]
+        v, V = oc * v, oc * q.mT * V
+        phi: Activation | Turns = self.architecture.phi
+        curved: Tensor | float = 0.0
+        if isinstance(phi, Activation) and phi.turns is not None:
+            phi = phi.turns  # all squares are one quadratic form Zᵀ M Z
+            odd = W[..., 1::2, :]
+            M = odd.mT @ (phi.square * (v[..., 1::2].mT * odd + 2 * V[..., 1::2, :]))
+            curved = ((Z @ M) * Z).sum(-1)
+            W, V, v = W[..., ::2, :], V[..., ::2, :], v[..., ::2]
         z = Z @ W.mT
-        phi = self.architecture.phi
-        outer = (phi.phi(z) @ (oc * v).mT).squeeze(-1)
-        return outer + (phi.dphi(z) * (Z @ (oc * q.mT * V).mT)).sum(-1)
+        outer = (phi.phi(z) @ v.mT).squeeze(-1)
+        return outer + (phi.dphi(z) * (Z @ V.mT)).sum(-1) + curved
 
     def vjp_from(
         self, a: TangentSide, r: Float[Tensor, "... n"]

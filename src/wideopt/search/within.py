@@ -33,7 +33,7 @@ from wideopt.surrogates.base import quiet
 __all__ = ["Found", "Pool", "maximize_within"]
 
 _CHUNK = 64  # points whose bounds are computed at once
-_REACH = 0.5  # of the unit cube: how far a climb is thought to go, to first order
+_REACH = 0.2  # of the unit cube: how far a climb is thought to go, to first order
 _TOLERANCE = 1e-6  # of an excess, in typical magnitudes of the constraints
 
 Vector = NDArray[np.float64]

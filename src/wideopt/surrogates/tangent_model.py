@@ -95,6 +95,14 @@ class TangentModel(MomentModel):
         parts = [share.member.marginals(X.unsqueeze(-3)) for share in self.active]
         return self._marginals(parts, 1)
 
+    def means(self, X: Float[Tensor, "... d"]) -> Float[Tensor, "... o"]:
+        """Mean of each output at each point, in the units of the data."""
+        A = X.unsqueeze(-2)
+        parts = [share.member.mean(A.unsqueeze(-3)) for share in self.active]
+        mean = parts[0] if len(parts) == 1 else self._mixed(parts, 1)
+        s = self.standardization
+        return s.shift + s.scale * mean.squeeze(-1)
+
     def marginals_apart(
         self, X: Float[Tensor, "... o d"]
     ) -> tuple[Float[Tensor, "... o"], Float[Tensor, "... o"]]:
