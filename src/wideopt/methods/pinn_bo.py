@@ -42,6 +42,7 @@ from wideopt.methods.parameters import Parameters
 from wideopt.methods.pinn_unknowns import estimated_unknowns
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize
+from wideopt.search.stride import lengthened
 from wideopt.space import Space
 from wideopt.surrogates.base import outputs_of
 from wideopt.surrogates.physics import Physics
@@ -220,7 +221,8 @@ class PinnBO:
         device = str(data.X.device)
         # solutions of an elliptic equation have their extremes on the boundary
         search = Search(n - n // 2, n // 2, n_restarts, n_faces=n // 4)
-        if _is_circling(data) and self._surrogate(data.space, device).solved:
+        is_solved = bool(self._surrogate(data.space, device).solved)
+        if is_solved and _is_circling(data):
             X = search.candidates(data, generator)[: max(search.n_faces, 1)]
             return _farthest(X, data)
         if self.acquisition == "ts":
@@ -231,7 +233,8 @@ class PinnBO:
             return within.chosen(model, data, generator)[0]
         best = incumbent(model, data)
         improvement = LogExpectedImprovement(model, best_f=best, maximize=False)
-        return maximize(improvement, data, generator, search)
+        point = maximize(improvement, data, generator, search)
+        return lengthened(point, model, data, best) if is_solved else point
 
     def _without(
         self, data: Dataset, n: int, state: State, generator: torch.Generator
