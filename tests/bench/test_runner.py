@@ -2,14 +2,14 @@ import os
 import signal
 import threading
 import time
-from multiprocessing import forkserver
+from multiprocessing import current_process, forkserver
 from types import SimpleNamespace
 
 import pytest
 
 from tests.bench.conftest import CENTER
 from wideopt import InputError, bench
-from wideopt.bench import parse, runner
+from wideopt.bench import child, parse, runner
 from wideopt.bench.record import load
 from wideopt.bench.runner import jobs_of, run_jobs, unsettled
 
@@ -118,6 +118,26 @@ def test_a_killed_server_starts_again(jobs):
     threading.Timer(0.5, os.kill, (pid, signal.SIGKILL)).start()
     assert run_jobs(second) == {"complete": 1}
     assert forkserver._forkserver._forkserver_pid != pid
+
+
+@pytest.mark.parametrize("n_refused", [2, 99])
+def test_a_server_that_is_leaving_is_waited_for(n_refused, monkeypatch, tmp_path):
+    pauses = []
+
+    def started(args):
+        if len(pauses) < n_refused:
+            raise ConnectionRefusedError
+        return current_process()
+
+    monkeypatch.setattr(child, "_started", started)
+    monkeypatch.setattr(child.time, "sleep", pauses.append)
+    if n_refused == 2:
+        assert child.start("{}", tmp_path / "log") is current_process()
+        assert len(pauses) == 2
+    else:
+        with pytest.raises(ConnectionRefusedError):
+            child.start("{}", tmp_path / "log")
+        assert sum(pauses) > 10
 
 
 def test_seeds_come_first(jobs, tmp_path):
