@@ -9,8 +9,8 @@ weights, which training on an equation needs. Printed: the median time by
 mode take, one point at a time under `vmap`, and nested `torch.autograd.grad` of the sum
 over all points, the fastest reverse mode we know. They take turns, so that a busy
 machine slows all of them. The line on products is the most that any Taylor mode could
-gain on reverse mode by point: its time over that of the matrix products of a series, one
-for each order and layer (the first layer has two), with a single tanh a layer.
+gain on reverse mode by point: its time over that of the matrix products of a series,
+one for each order and layer (the first layer has two), with a single tanh a layer.
 """
 
 from __future__ import annotations
