@@ -1,5 +1,7 @@
 """Longer steps along a slope."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from botorch.models.model import Model
@@ -47,6 +49,19 @@ def test_it_ends_where_no_improvement_is_hoped_for():
 def test_it_ends_at_the_face_of_the_cube():
     data = data_of([0.0, 0.5], [0.4, 0.5], [0.8, 0.5])
     assert step(data, [0.81, 0.5]) == pytest.approx([1.0, 0.5])
+
+
+def test_it_ends_on_no_point_that_is_known():
+    data = data_of([1.0, 0.5], [0.4, 0.5], [0.8, 0.5])
+    data = replace(data, Y=torch.tensor([[1.0], [-0.4], [-0.8]], dtype=torch.float64))
+    assert step(data, [0.81, 0.5]) == pytest.approx([0.81, 0.5])
+
+
+def test_beside_points_under_way_a_step_stays():
+    data = data_of([0.0, 0.5], [0.1, 0.5], [0.2, 0.5])
+    pending = torch.tensor([[0.4, 0.5]], dtype=torch.float64)
+    data = replace(data, X_pending=pending)
+    assert step(data, [0.21, 0.5]) == pytest.approx([0.21, 0.5])
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ __all__ = ["NeuralCBO", "explained", "theoretical_beta"]
 
 _SPREAD = 2.0  # deviation of a drawn β; with 1, runs were caught in local optima more
 _DRAW_SHARE = 0.3  # of points by Thompson sampling; without any, some runs stay local
-_CHUNK = 64  # points of which it is computed at once
+_CHUNK = 64  # points whose least β is computed at once
 _MARGIN = 0.1  # added to the least β that leaves a point, so that it leaves a region
 _N_JUDGED = 20  # observations, plus two a dimension, before the message
 _PAPER_ONLY = ("lr", "width")

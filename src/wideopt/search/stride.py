@@ -32,10 +32,13 @@ def lengthened(
 ) -> Float[Tensor, " d"]:
     """The point, or one farther on, up to b + 2 (b - a), with μ - 2σ < y⁺ on the way.
 
-    Steps are cut off at the faces of the cube; the model has one output.
+    Steps are cut off at the faces of the cube; the model has one output. Beside points
+    that are under way, and among discrete ones, a step stays as it is: it might end on
+    one of them.
     """
     y = data.Y[:, 0].nan_to_num(nan=torch.inf)
-    if data.n < 3 or int(y.argmin()) != data.n - 1:
+    is_free = data.space.is_continuous and data.X_pending.shape[0] == 0
+    if not is_free or data.n < 3 or int(y.argmin()) != data.n - 1:
         return point
     last, step = data.X[-1] - data.X[y[:-1].argmin()], point - data.X[-1]
     lengths = float(last.norm()), float(step.norm())
@@ -50,4 +53,6 @@ def lengthened(
         posterior: Any = model.posterior(X.unsqueeze(-2))
         least = posterior.mean - _DEVIATIONS * posterior.variance.sqrt()
     n_hopeful = int((least.flatten() < best).long().cumprod(dim=0).sum())
-    return X[max(n_hopeful - 1, 0)]
+    farthest = X[max(n_hopeful - 1, 0)]
+    is_known = bool((farthest == data.X).all(dim=1).any())
+    return point if is_known else farthest
