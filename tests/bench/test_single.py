@@ -10,6 +10,7 @@ from wideopt.bench.record import (
     Journal,
     assemble,
     fingerprint,
+    fingerprint_of,
     is_settled,
     load,
     save,
@@ -98,7 +99,8 @@ def test_a_failed_save_leaves_the_old_record(record, tmp_path):
 def test_same_seed_same_run_and_fingerprint(parabola):
     a, b = (run_one("random", parabola, 3) for _ in "ab")
     assert a["trajectory"]["x"] == b["trajectory"]["x"]
-    assert a["fingerprint"] == b["fingerprint"]
+    assert fingerprint_of(a) == fingerprint_of(b)
+    assert fingerprint_of(a) == fingerprint(parse("random"), parabola, 3)
     marks = {
         fingerprint(parse(text), task, seed)
         for text in ("random", SHRUNK)
@@ -106,6 +108,14 @@ def test_same_seed_same_run_and_fingerprint(parabola):
         for seed in (0, 1)
     }
     assert len(marks) == 8
+
+
+@pytest.mark.parametrize(("factor", "is_same"), [(1 + 1e-15, True), (1.001, False)])
+def test_another_processor_makes_no_other_run(record, factor, is_same):
+    moved = record["task"]["objective_range"] * factor
+    other = {**record, "task": {**record["task"], "objective_range": moved}}
+    assert moved != record["task"]["objective_range"]
+    assert (fingerprint_of(other) == fingerprint_of(record)) is is_same
 
 
 def test_a_crash_keeps_what_was_done(parabola, tmp_path):
@@ -143,7 +153,8 @@ def test_a_journal_is_the_record_so_far(parabola, tmp_path):
     ("change", "max_seconds", "expected"),
     [
         ({}, None, True),
-        ({"fingerprint": "other"}, None, False),
+        ({"seed": 2}, None, False),
+        ({"method": "gp-ei"}, None, False),
         ({"status": "failed"}, None, False),
         ({"status": "killed"}, None, False),
         ({"status": "timeout", "max_seconds": 9.0}, 9.0, True),
@@ -152,6 +163,6 @@ def test_a_journal_is_the_record_so_far(parabola, tmp_path):
     ],
 )
 def test_what_need_not_run_again(record, change, max_seconds, expected):
-    mark = record["fingerprint"]
+    mark = fingerprint_of(record)
     assert is_settled({**record, **change}, mark, max_seconds) is expected
     assert is_settled(None, mark, max_seconds) is False

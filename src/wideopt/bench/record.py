@@ -34,6 +34,7 @@ __all__ = [
     "Status",
     "assemble",
     "fingerprint",
+    "fingerprint_of",
     "is_settled",
     "load",
     "record_path",
@@ -55,15 +56,27 @@ def fingerprint(contender: Contender, task: Task, seed: int) -> str:
 
     The commit is not part of it: a report says which commits its records come from.
     """
-    form = {
-        "format": FORMAT,
-        "method": contender.name,
-        "options": contender.options,
-        "task": task.to_json(),
-        "seed": seed,
-    }
+    return _hashed(contender.label, task.to_json(), seed)
+
+
+def fingerprint_of(record: Record) -> str:
+    """The same of a record."""
+    return _hashed(record["method"], record["task"], record["seed"])
+
+
+def _hashed(label: str, task: dict[str, Any], seed: int) -> str:
+    form = {"format": FORMAT, "method": label, "task": _rounded(task), "seed": seed}
     text = json.dumps(form, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _rounded(value: Any) -> Any:
+    """The value with 10 digits: of ranges and deviations processors differ in 16."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.9e}") if isinstance(value, float) else value
 
 
 def record_path(
@@ -103,7 +116,7 @@ def is_settled(record: Record | None, mark: str, max_seconds: float | None) -> b
     Complete runs of the same fingerprint are settled; so are runs out of time, unless
     they may now take longer. What failed is tried again.
     """
-    if record is None or record["fingerprint"] != mark:
+    if record is None or fingerprint_of(record) != mark:
         return False
     if record["status"] == "timeout":
         limit = record["max_seconds"] or 0.0

@@ -23,6 +23,7 @@ from wideopt.bench.record import (
     Status,
     assemble,
     fingerprint,
+    fingerprint_of,
     is_settled,
     load,
     record_path,
@@ -65,7 +66,7 @@ class Job:
 
     @property
     def mark(self) -> str:
-        """The fingerprint that its record will carry."""
+        """The fingerprint of its record."""
         return fingerprint(self.contender, self.task, self.seed)
 
     def __str__(self) -> str:
@@ -183,7 +184,7 @@ class _Child:
                 self._kill_group()
             return None
         record = load(self.job.path)
-        is_new = record is not None and record["fingerprint"] == self.job.mark
+        is_new = record is not None and fingerprint_of(record) == self.job.mark
         status: Status
         if code == 0 and record is not None and is_new:
             status = record["status"]

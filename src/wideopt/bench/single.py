@@ -26,7 +26,6 @@ from wideopt.bench.record import (
     Record,
     Status,
     assemble,
-    fingerprint,
 )
 from wideopt.bench.task import Task
 from wideopt.space import Space
@@ -90,7 +89,6 @@ def header(
     """What a record says before the first evaluation."""
     return {
         "format": FORMAT,
-        "fingerprint": fingerprint(contender, task, seed),
         "suite": suite,
         "task": task.to_json(),
         "method": contender.label,
