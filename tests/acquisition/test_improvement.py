@@ -9,9 +9,9 @@ from botorch.acquisition.analytic import (
 )
 
 from wideopt.acquisition.improvement import (
+    LogFeasibility,
     LogOptimisticImprovement,
     SumOfLogs,
-    log_feasibility,
 )
 from wideopt.surrogates import GaussianProcess, outputs_of
 
@@ -34,7 +34,7 @@ def X():
 def test_sum_of_logs_equals_botorchs_constrained_improvement(model, X):
     objective, *constraints = outputs_of(model)
     ei = LogExpectedImprovement(objective, best_f=0.3, maximize=False)
-    ours = SumOfLogs([ei, log_feasibility(constraints)])
+    ours = SumOfLogs([ei, LogFeasibility(constraints)])
     theirs = LogConstrainedExpectedImprovement(
         model,
         best_f=0.3,
@@ -85,7 +85,7 @@ def test_far_from_hope_there_is_still_a_gradient(model):
 def test_log_feasibility_is_a_log_probability(model, X):
     _, *constraints = outputs_of(model)
     with torch.no_grad():
-        values = log_feasibility(constraints)(X)
+        values = LogFeasibility(constraints)(X)
         exact = torch.zeros(300, dtype=torch.float64)
         for c in constraints:
             posterior = c.posterior(X)

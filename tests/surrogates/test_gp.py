@@ -7,9 +7,12 @@ import pytest
 import torch
 from botorch.models.gp_regression import SingleTaskGP
 from botorch.models.transforms.outcome import Standardize
+from botorch.optim.closures import get_loss_closure_with_grads
+from gpytorch.mlls import ExactMarginalLogLikelihood
 
 import wideopt as wo
 from wideopt.surrogates import GaussianProcess, outputs_of
+from wideopt.surrogates.gp_evidence import EvidenceLoss
 
 
 @pytest.fixture
@@ -81,6 +84,48 @@ def test_restored_through_json_is_the_same_model(kernel, data, Xs):
     assert recipe.hyper(again) == hyper
     for a, b in zip(moments(model, Xs), moments(again, Xs), strict=True):
         assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("kernel", ["matern", "rbf"])
+def test_the_loss_is_gpytorchs(kernel, data):
+    model = GaussianProcess(kernel).fit(data[0], data[1][:, :1])
+    model.train()
+    mll = ExactMarginalLogLikelihood(model.likelihood, model)
+    theirs = get_loss_closure_with_grads(mll, dict(mll.named_parameters()))
+    ours = EvidenceLoss(mll, kernel)
+    generator = torch.Generator().manual_seed(3)
+    for _ in range(4):
+        for parameter in mll.parameters():
+            factor = torch.rand(parameter.shape, generator=generator).to(parameter)
+            parameter.data = parameter.data * (0.5 + factor)
+        (a, grads_a), (b, grads_b) = ours(), theirs()
+        assert a.item() == pytest.approx(b.item(), rel=1e-8)
+        for x, y in zip(grads_a, grads_b, strict=True):
+            assert torch.allclose(x, y, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["matern", "rbf"])
+def test_all_outputs_at_once_are_each_by_itself(kernel, data, Xs):
+    model = GaussianProcess(kernel).fit(*data)
+    joint = moments(model, Xs)
+    for i, output in enumerate(outputs_of(model)):
+        for a, b in zip(joint, moments(output, Xs), strict=True):
+            assert torch.allclose(a[..., i], b[..., 0], rtol=1e-10)
+    second = model.subset_output([1])
+    for a, b in zip(joint, moments(second, Xs), strict=True):
+        assert torch.allclose(a[..., 1:], b, rtol=1e-10)
+
+
+def test_new_parameters_give_new_answers(data, Xs):
+    model = GaussianProcess().fit(*data)
+    before = moments(model, Xs)[1]
+    model.train()
+    for gp in model.models:
+        gp.covar_module.lengthscale = 0.3
+    model.eval()
+    after, joint = moments(model, Xs)[1], moments(model, Xs[0, :, 0])[1]
+    assert not torch.allclose(before, after)
+    assert torch.allclose(after[0, :, 0], joint, rtol=1e-8)
 
 
 def test_missing_values_are_left_out(data, Xs):

@@ -2,14 +2,14 @@
 
 from wideopt.acquisition.draws import PenalizedDraw
 from wideopt.acquisition.improvement import (
+    LogFeasibility,
     LogOptimisticImprovement,
     SumOfLogs,
-    log_feasibility,
 )
 
 __all__ = [
+    "LogFeasibility",
     "LogOptimisticImprovement",
     "PenalizedDraw",
     "SumOfLogs",
-    "log_feasibility",
 ]

@@ -23,6 +23,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.surrogates.base import outputs_of
+from wideopt.surrogates.gp import StackedGPs
 from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
     "NegativeExcess",
     "NegativeNeed",
     "constraint_bounds",
+    "constraints_of",
+    "moments_of",
 ]
 
 
@@ -65,7 +68,7 @@ class LowerBounds:
 
     def needed(self, X: Float[Tensor, "... d"]) -> Float[Tensor, "..."]:
         """The least β at which each point is within its bounds: max u_i / σ_i."""
-        moments = [_moments(m, X) for m in self.models]
+        moments = [moments_of(m, X) for m in self.models]
         means = torch.cat([mean for mean, _ in moments], dim=-1)
         sigmas = torch.cat([sigma for _, sigma in moments], dim=-1)
         return (means / sigmas.clamp_min(1e-12)).amax(dim=-1)
@@ -80,15 +83,19 @@ class LowerBounds:
 
 def constraint_bounds(model: Model, beta: float) -> LowerBounds:
     """The bounds of all outputs of a model but the first, which is the objective."""
-    if isinstance(model, ModelList):
-        return LowerBounds(outputs_of(model)[1:], beta)
+    return LowerBounds(constraints_of(model), beta)
+
+
+def constraints_of(model: Model) -> list[Model]:
+    """Models of all outputs but the first: one for all of them where there is one."""
+    if isinstance(model, ModelList) and not isinstance(model, StackedGPs):
+        return outputs_of(model)[1:]
     if model.num_outputs == 1:
-        return LowerBounds([], beta)
-    rest = model.subset_output(list(range(1, model.num_outputs)))
-    return LowerBounds([rest], beta)
+        return []
+    return [model.subset_output(list(range(1, model.num_outputs)))]
 
 
-def _moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
+def moments_of(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
     """Mean and deviation of all outputs at each point."""
     posterior: Any = model.posterior(X.unsqueeze(-2))
     sigma = posterior.variance.clamp_min(1e-20).sqrt().squeeze(-2)
@@ -96,7 +103,7 @@ def _moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bound(model: Model, X: Tensor, beta: float) -> Float[Tensor, "... k"]:
-    mean, sigma = _moments(model, X)
+    mean, sigma = moments_of(model, X)
     return mean - beta * sigma
 
 

@@ -18,7 +18,8 @@ from botorch.models.model import Model
 from jaxtyping import Float
 from torch import Tensor
 
-from wideopt.acquisition.improvement import SumOfLogs, log_feasibility
+from wideopt.acquisition.bounds import constraints_of
+from wideopt.acquisition.improvement import LogFeasibility, SumOfLogs
 from wideopt.data.dataset import Dataset
 from wideopt.data.tails import whole_columns
 from wideopt.data.warp import Warp
@@ -221,12 +222,12 @@ def feasibly(
 
     Gardner et al. (2014). Until a feasible point is known, the latter alone.
     """
-    objective, *constraints = outputs_of(model)
+    constraints = constraints_of(model)
     terms: list[AcquisitionFunction] = []
     if not constraints or bool(data.is_feasible.any()):
-        terms.append(log_value(objective))
+        terms.append(log_value(outputs_of(model)[0]))
     if constraints:
-        terms.append(log_feasibility(constraints))
+        terms.append(LogFeasibility(constraints))
     return SumOfLogs(terms)
 
 

@@ -7,7 +7,8 @@ grows with √d, so that a GP stays useful in many dimensions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
 import torch
 from botorch.exceptions.errors import ModelFittingError
@@ -19,40 +20,98 @@ from botorch.models.transforms.outcome import Standardize
 from botorch.models.utils.gpytorch_modules import (
     get_covar_module_with_dim_scaled_prior,
 )
-from botorch.posteriors.gpytorch import GPyTorchPosterior
 from botorch.posteriors.posterior import Posterior
-from gpytorch.distributions import MultivariateNormal
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from jaxtyping import Float
-from linear_operator.operators import DiagLinearOperator
 from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 
 from wideopt.exceptions import InputError
+from wideopt.numerics.stationary import Correlation
 from wideopt.surrogates.base import Hyper, outputs_of, quiet
+from wideopt.surrogates.gp_evidence import EvidenceLoss
+from wideopt.surrogates.gp_marginals import Marginals
+from wideopt.surrogates.moments import independent
 
-__all__ = ["GaussianProcess"]
+__all__ = ["GaussianProcess", "StackedGPs"]
+
+_TINY = 1e-20  # a variance of exactly zero would make log-acquisitions infinite
 
 
-class _MarginalGP(SingleTaskGP):
-    """A GP that answers a batch of N single points by one solve, not N.
+class _QuickGP(SingleTaskGP):
+    """A GP that answers a batch of N single points by one product, not N solves.
 
     BoTorch scores candidates as a batch (N, 1, d); GPyTorch then copies the training
-    set N times. The marginals of the joint posterior at (N, d) are the same numbers.
+    set N times.
     """
+
+    kernel: Correlation = "matern"
+    _marginals: Marginals | None = None  # a cache, as GPyTorch's prediction strategy
+
+    def train(self, mode: bool = True) -> Any:
+        """Set the mode; what was computed for the old parameters is forgotten."""
+        self._marginals = None
+        return super().train(mode)
+
+    def marginals(self) -> Marginals:
+        """What its answers are computed from."""
+        if self.training:
+            self.eval()
+        if self._marginals is None:
+            self._marginals = Marginals.of(self, self.kernel)
+        return self._marginals
 
     def posterior(  # type: ignore[override] # the bases differ among themselves
         self, X: Tensor, *args: Any, **kwargs: Any
     ) -> Posterior:
         """The posterior at X."""
-        if X.ndim < 3 or X.shape[-2] != 1 or args or any(kwargs.values()):
+        if self.batch_shape or not _is_plain(X, *args, **kwargs):
             return super().posterior(X, *args, **kwargs)
-        joint = super().posterior(X.reshape(-1, X.shape[-1]))
-        shape = X.shape[:-1]
-        mean, variance = joint.mean.reshape(shape), joint.variance.reshape(shape)
-        return GPyTorchPosterior(
-            MultivariateNormal(mean, DiagLinearOperator(variance.clamp_min(1e-20)))
-        )
+        return _answer(self.marginals(), X)
+
+
+class StackedGPs(ModelListGP):
+    """GPs that answer for single points all at once, where they know the same ones."""
+
+    def posterior(  # type: ignore[override]
+        self, X: Tensor, *args: Any, **kwargs: Any
+    ) -> Posterior:
+        """The posterior at X."""
+        if _is_plain(X, *args, **kwargs):
+            marginals = self._stacked
+            if marginals is not None:
+                return _answer(marginals, X)
+        return super().posterior(X, *args, **kwargs)
+
+    @cached_property
+    def _stacked(self) -> Marginals | None:
+        models: Any = self.models
+        if any(model.batch_shape for model in models):
+            return None
+        return Marginals.stacked([model.marginals() for model in models])
+
+    def train(self, mode: bool = True) -> Any:
+        """Set the mode; what was computed for the old parameters is forgotten."""
+        self.__dict__.pop("_stacked", None)
+        return super().train(mode)
+
+    def subset_output(self, idcs: list[int]) -> Model:
+        """The GPs of some outputs, not copies of them."""
+        models: Any = self.models
+        return _join([models[i] for i in idcs])
+
+
+def _is_plain(X: Tensor, *args: Any, **kwargs: Any) -> bool:
+    """Whether the posterior of single points is asked for, and nothing more."""
+    return X.ndim > 2 and X.shape[-2] == 1 and not args and not any(kwargs.values())
+
+
+def _answer(marginals: Marginals, X: Float[Tensor, "*b 1 d"]) -> Posterior:
+    mean, variance = marginals(X.reshape(-1, X.shape[-1]))
+    shape = (*X.shape[:-2], mean.shape[0], 1)
+    return independent(
+        mean.mT.reshape(shape), variance.clamp_min(_TINY).mT.reshape(shape)
+    )
 
 
 @dataclass(frozen=True)
@@ -64,7 +123,7 @@ class GaussianProcess:
         max_iter: steps of L-BFGS on the marginal likelihood.
     """
 
-    kernel: Literal["matern", "rbf"] = "matern"
+    kernel: Correlation = "matern"
     max_iter: int = 200
 
     def __post_init__(self) -> None:
@@ -108,7 +167,7 @@ class GaussianProcess:
     def _blank(self, X: Tensor, y: Tensor) -> SingleTaskGP:
         known = ~y.isnan()
         with quiet():
-            return _MarginalGP(
+            model = _QuickGP(
                 X[known],
                 y[known].unsqueeze(-1),
                 covar_module=get_covar_module_with_dim_scaled_prior(
@@ -116,6 +175,8 @@ class GaussianProcess:
                 ).to(X),
                 outcome_transform=Standardize(m=1),
             )
+        model.kernel = self.kernel
+        return model
 
     def _learn(self, model: SingleTaskGP) -> None:
         start = {name: p.tolist() for name, p in model.named_parameters()}
@@ -124,6 +185,7 @@ class GaussianProcess:
             with quiet():
                 fit_gpytorch_mll(
                     mll,
+                    closure=EvidenceLoss(mll, self.kernel),
                     optimizer_kwargs={"options": {"maxiter": self.max_iter}},
                     max_attempts=1,
                 )
@@ -139,4 +201,4 @@ def _set_parameters(model: SingleTaskGP, values: Hyper) -> None:
 
 
 def _join(models: list[SingleTaskGP]) -> Model:
-    return models[0] if len(models) == 1 else ModelListGP(*models)
+    return models[0] if len(models) == 1 else StackedGPs(*models)

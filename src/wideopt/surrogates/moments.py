@@ -26,7 +26,7 @@ from linear_operator import to_linear_operator
 from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 
-__all__ = ["MomentModel", "Standardization"]
+__all__ = ["MomentModel", "Standardization", "independent"]
 
 _TINY = 1e-20  # a variance of exactly zero would make log-acquisitions infinite
 
@@ -118,7 +118,7 @@ class MomentModel(Model, FantasizeMixin):
         noise = self._added_noise(observation_noise, mean)
         if is_single:
             variance = (spread * scale.square() + noise).clamp_min(_TINY)
-            posterior = _independent(mean, variance)
+            posterior = independent(mean, variance)
         else:
             C = spread * scale.square().unsqueeze(-1) + torch.diag_embed(noise)
             posterior = _joint(mean, C)
@@ -147,7 +147,7 @@ class MomentModel(Model, FantasizeMixin):
         """The model given more observations, for a whole batch of them at once."""
 
 
-def _independent(
+def independent(
     mean: Float[Tensor, "... o 1"], variance: Float[Tensor, "... o 1"]
 ) -> Posterior:
     """Posterior of one point: independent outputs, hence a diagonal covariance."""
