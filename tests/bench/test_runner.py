@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from multiprocessing import current_process, forkserver
@@ -88,11 +90,32 @@ def test_an_interrupt_ends_the_children_without_a_trace(jobs, tmp_path):
     assert unsettled([first, second]) == [first, second]
 
 
-def children():
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_run_outlives_its_runner(jobs, number):
+    psutil = pytest.importorskip("psutil")
+    (job,) = jobs(f"{CENTER}[ending=hang]")
+    code = f"""
+from pathlib import Path
+from wideopt.bench import child
+child.start({job.to_json()!r}, Path({str(job.log)!r})).join()
+"""
+    job.path.parent.mkdir(parents=True)
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        (run,) = children(psutil.Process(process.pid))
+        process.send_signal(number)
+        run.wait(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def children(parent=None):
     """The processes of runs, each the leader of its session, once there is one."""
     psutil = pytest.importorskip("psutil")
     for _ in range(400):
-        everyone = psutil.Process().children(recursive=True)
+        everyone = (parent or psutil.Process()).children(recursive=True)
         leaders = [child for child in everyone if child.pid == os.getsid(child.pid)]
         if leaders:
             return leaders

@@ -11,6 +11,7 @@ import multiprocessing
 import multiprocessing.process
 import os
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -69,10 +70,19 @@ def _one_thread() -> Iterator[None]:
         os.environ.update(before)
 
 
+def _end_with_the_runner() -> None:
+    """End this run when its runner is gone, however that came about."""
+    runner = multiprocessing.parent_process()
+    if runner is not None:
+        runner.join()
+        os._exit(1)
+
+
 def _main(text: str, log: str, environment: dict[str, str]) -> None:
     """Make the run and save its record."""
     if hasattr(os, "setsid"):
         os.setsid()  # an interrupt is for the runner alone
+    threading.Thread(target=_end_with_the_runner, daemon=True).start()
     os.environ.update({**environment, **provenance.THREADS})
     with Path(log).open("wb") as stream:
         os.dup2(stream.fileno(), sys.stdout.fileno())
