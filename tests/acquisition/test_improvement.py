@@ -64,7 +64,7 @@ def test_optimistic_improvement_is_smooth_where_it_changes_form(model):
     with torch.no_grad():
         posterior = objective.posterior(X)
         bound = float(posterior.mean - posterior.variance.sqrt())
-    tau = LogOptimisticImprovement._tau
+    tau = LogOptimisticImprovement.tau
     values = []
     for u in (-30 - 1e-6, -30 + 1e-6):
         acqf = LogOptimisticImprovement(objective, best_f=bound + tau * u, beta=1.0)

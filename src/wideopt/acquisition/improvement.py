@@ -41,7 +41,7 @@ class LogOptimisticImprovement(AcquisitionFunction):
     positive, so that log-probabilities of feasibility can be added to its logarithm.
     """
 
-    _tau = 0.1  # in spreads of the objective: where softplus turns into the identity
+    tau = 0.1  # in spreads of the objective: where softplus turns into the identity
 
     def __init__(self, model: Model, best_f: float, beta: float) -> None:
         super().__init__(model=model)
@@ -53,7 +53,7 @@ class LogOptimisticImprovement(AcquisitionFunction):
         posterior: Any = self.model.posterior(X)
         mean = posterior.mean.squeeze(-1).squeeze(-1)
         sigma = posterior.variance.clamp_min(1e-20).sqrt().squeeze(-1).squeeze(-1)
-        u = (self.best_f - mean + self.beta**0.5 * sigma) / self._tau
+        u = (self.best_f - mean + self.beta**0.5 * sigma) / self.tau
         # log softplus(u) → u as u → -∞, where softplus itself underflows.
         softplus = torch.nn.functional.softplus(u.clamp_min(-30.0))
         return torch.where(u > -30.0, softplus.log(), u)

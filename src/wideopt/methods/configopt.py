@@ -33,6 +33,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.acquisition.bounds import NegativeBound, constraint_bounds
+from wideopt.acquisition.gp_at_point import BoundsAtPoint
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
 from wideopt.methods.base import (
@@ -97,7 +98,8 @@ class ConfidenceBounds:
         def find(model: Model, data: Dataset) -> Found:
             acqf = NegativeBound(outputs_of(model)[0], beta)
             bounds = constraint_bounds(model, beta)
-            return maximize_within(acqf, bounds, data, generator, search)
+            at_point = BoundsAtPoint.of(model, beta)
+            return maximize_within(acqf, bounds, data, generator, search, at_point)
 
         found: list[Found] = []
 

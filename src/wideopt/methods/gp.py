@@ -26,6 +26,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.acquisition.draws import PenalizedDraw
+from wideopt.acquisition.gp_at_point import FeasiblyAtPoint, Value, ei, pi, ucb
 from wideopt.acquisition.improvement import LogOptimisticImprovement
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
@@ -40,6 +41,7 @@ from wideopt.methods.base import (
 )
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize
+from wideopt.surrogates.base import outputs_of
 from wideopt.surrogates.gp import GaussianProcess
 
 __all__ = ["GPMethod"]
@@ -80,21 +82,33 @@ class GPMethod:
         search = Search(self.n_candidates - n_local, n_local, self.n_restarts)
 
         def choose(data: Dataset) -> Tensor:
-            acqf: AcquisitionFunction
             if self.acquisition == "ts":  # draws differ by themselves
-                acqf = PenalizedDraw.of(base, seed_from(generator))
-            else:
-                model = hallucinated(surrogate, data, base, state)
-                acqf = feasibly(model, data, lambda f: self._value(f, data))
-            return maximize(acqf, data, generator, search)
+                draw = PenalizedDraw.of(base, seed_from(generator))
+                return maximize(draw, data, generator, search)
+            model = hallucinated(surrogate, data, base, state)
+            best = incumbent(outputs_of(model)[0], data)
+            acqf = feasibly(model, data, lambda f: self._value(f, data, best))
+            is_valued = model.num_outputs == 1 or bool(data.is_feasible.any())
+            quick = self._quick_value(data, best) if is_valued else None
+            at_point = FeasiblyAtPoint.of(model, quick)
+            return maximize(acqf, data, generator, search, at_point)
 
         return one_by_one(data, n, choose), state
 
-    def _value(self, objective: Model, data: Dataset) -> AcquisitionFunction:
-        best = incumbent(objective, data)
+    def _value(
+        self, objective: Model, data: Dataset, best: float
+    ) -> AcquisitionFunction:
         if self.acquisition == "ei":
             return LogExpectedImprovement(objective, best_f=best, maximize=False)
         if self.acquisition == "pi":
             return LogProbabilityOfImprovement(objective, best_f=best, maximize=False)
-        beta = self.beta or 0.2 * data.n_dims * math.log(2 * max(data.n, 2))
-        return LogOptimisticImprovement(objective, best_f=best, beta=beta)
+        return LogOptimisticImprovement(objective, best, self._beta(data))
+
+    def _quick_value(self, data: Dataset, best: float) -> Value:
+        """The same, for climbs."""
+        if self.acquisition == "ei":
+            return ei(best)
+        return pi(best) if self.acquisition == "pi" else ucb(best, self._beta(data))
+
+    def _beta(self, data: Dataset) -> float:
+        return self.beta or 0.2 * data.n_dims * math.log(2 * max(data.n, 2))

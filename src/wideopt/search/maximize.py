@@ -7,13 +7,17 @@ real ones. The point returned is legal, and new unless every config is already k
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.optim.optimize import optimize_acqf
 from botorch.utils.sampling import manual_seed
 from jaxtyping import Float
+from numpy.typing import NDArray
+from scipy.optimize import minimize
 from torch import Tensor
 
 from wideopt.data.dataset import Dataset
@@ -23,6 +27,9 @@ from wideopt.search.mixed import improve_mixed, real_dims
 from wideopt.surrogates.base import quiet
 
 __all__ = ["Search", "best_new", "climb", "maximize", "score"]
+
+Vector = NDArray[np.float64]
+AtPoint = Callable[[Vector], tuple[float, Vector]]
 
 _SAME = 1e-9  # points closer than this in every coordinate are the same point
 _CHUNK = 256  # points scored at a time: wide draws of more would leave the cache
@@ -73,18 +80,23 @@ def maximize(
     data: Dataset,
     generator: torch.Generator,
     search: Search | None = None,
+    at_point: AtPoint | None = None,
 ) -> Float[Tensor, " d"]:
-    """The best new legal point that the search finds."""
+    """The best new legal point that the search finds.
+
+    `at_point` gives -acqf and its gradient at a point, if there is a faster way to them
+    than automatic differentiation.
+    """
     search = search or Search()
     X = search.candidates(data, generator)
     known = torch.cat([data.X, data.X_pending])
     with quiet():
         values = score(acqf, X)
         starts = X[values.argsort(descending=True, stable=True)[: search.n_restarts]]
-        climbed = climb(acqf, data, starts, search, generator)
+        climbed = climb(acqf, data, starts, search, generator, at_point)
         if not data.space.is_continuous:
             climbed = improve_mixed(acqf, data, snapped(data.space, climbed))
-            climbed = climb(acqf, data, climbed, search, generator)
+            climbed = climb(acqf, data, climbed, search, generator, at_point)
         climbed = snapped(data.space, climbed)
         pool = torch.cat([climbed, X])
         values = torch.cat([score(acqf, climbed), values])
@@ -116,11 +128,14 @@ def climb(
     starts: Float[Tensor, "r d"],
     search: Search,
     generator: torch.Generator,
+    at_point: AtPoint | None = None,
 ) -> Float[Tensor, "r d"]:
     """Climb from all starts at once; discrete dimensions stay where they are."""
     free = real_dims(data.space)
     if not free or search.max_iter == 0:
         return starts
+    if at_point is not None:
+        return torch.stack([_climb_one(at_point, x, search, free) for x in starts])
     # In a mixed space one by one, each with what is discrete pinned at its start.
     batches = [starts] if len(free) == data.n_dims else list(starts.split(1))
     with manual_seed(seed_from(generator)):
@@ -150,3 +165,28 @@ def _climb_batch(
     except RuntimeError:  # a NaN gradient, a matrix that is not positive definite
         return starts
     return climbed.detach().reshape(starts.shape)
+
+
+def _climb_one(
+    at_point: AtPoint, start: Float[Tensor, " d"], search: Search, free: list[int]
+) -> Float[Tensor, " d"]:
+    point = start.cpu().numpy().copy()
+    low, high = search.limits(len(point))[:, free].tolist()
+
+    def at(x: Vector) -> tuple[float, Vector]:
+        point[free] = x
+        value, slope = at_point(point)
+        return value, slope[free]
+
+    found = minimize(
+        at,
+        start.cpu().numpy()[free],
+        jac=True,
+        bounds=list(zip(low, high, strict=True)),
+        method="L-BFGS-B",
+        options={"maxiter": search.max_iter},
+    )
+    if not np.isfinite(found.x).all():
+        return start
+    point[free] = found.x
+    return torch.from_numpy(point).to(start)

@@ -33,7 +33,7 @@ from wideopt.surrogates.gp_evidence import EvidenceLoss
 from wideopt.surrogates.gp_marginals import Marginals
 from wideopt.surrogates.moments import independent
 
-__all__ = ["GaussianProcess", "StackedGPs"]
+__all__ = ["GaussianProcess", "StackedGPs", "marginals_of"]
 
 _TINY = 1e-20  # a variance of exactly zero would make log-acquisitions infinite
 
@@ -46,20 +46,16 @@ class _QuickGP(SingleTaskGP):
     """
 
     kernel: Correlation = "matern"
-    _marginals: Marginals | None = None  # a cache, as GPyTorch's prediction strategy
+
+    @cached_property
+    def marginals(self) -> Marginals:
+        """What its answers are computed from."""
+        return Marginals.of(self, self.kernel)
 
     def train(self, mode: bool = True) -> Any:
         """Set the mode; what was computed for the old parameters is forgotten."""
-        self._marginals = None
+        self.__dict__.pop("marginals", None)
         return super().train(mode)
-
-    def marginals(self) -> Marginals:
-        """What its answers are computed from."""
-        if self.training:
-            self.eval()
-        if self._marginals is None:
-            self._marginals = Marginals.of(self, self.kernel)
-        return self._marginals
 
     def posterior(  # type: ignore[override] # the bases differ among themselves
         self, X: Tensor, *args: Any, **kwargs: Any
@@ -67,7 +63,7 @@ class _QuickGP(SingleTaskGP):
         """The posterior at X."""
         if self.batch_shape or not _is_plain(X, *args, **kwargs):
             return super().posterior(X, *args, **kwargs)
-        return _answer(self.marginals(), X)
+        return _answer(self.marginals, X)
 
 
 class StackedGPs(ModelListGP):
@@ -77,28 +73,36 @@ class StackedGPs(ModelListGP):
         self, X: Tensor, *args: Any, **kwargs: Any
     ) -> Posterior:
         """The posterior at X."""
-        if _is_plain(X, *args, **kwargs):
-            marginals = self._stacked
-            if marginals is not None:
-                return _answer(marginals, X)
-        return super().posterior(X, *args, **kwargs)
+        if self.marginals is None or not _is_plain(X, *args, **kwargs):
+            return super().posterior(X, *args, **kwargs)
+        return _answer(self.marginals, X)
 
     @cached_property
-    def _stacked(self) -> Marginals | None:
+    def marginals(self) -> Marginals | None:
+        """What its answers are computed from; None if they must be one by one."""
         models: Any = self.models
         if any(model.batch_shape for model in models):
             return None
-        return Marginals.stacked([model.marginals() for model in models])
+        return Marginals.stacked([model.marginals for model in models])
 
     def train(self, mode: bool = True) -> Any:
         """Set the mode; what was computed for the old parameters is forgotten."""
-        self.__dict__.pop("_stacked", None)
+        self.__dict__.pop("marginals", None)
         return super().train(mode)
 
     def subset_output(self, idcs: list[int]) -> Model:
         """The GPs of some outputs, not copies of them."""
         models: Any = self.models
         return _join([models[i] for i in idcs])
+
+
+def marginals_of(model: Model) -> Marginals | None:
+    """What a model's answers are computed from; None if it is not one of ours."""
+    if isinstance(model, StackedGPs):
+        return model.marginals
+    if isinstance(model, _QuickGP) and not model.batch_shape:
+        return model.marginals
+    return None
 
 
 def _is_plain(X: Tensor, *args: Any, **kwargs: Any) -> bool:

@@ -8,21 +8,30 @@ Notation: o outputs, y standardized, s² noise, m mean, k correlations (`station
 k_x those of a point with the data, L L' = K + s² I.
 
     mean(x) = m + k_x' (K + s² I)⁻¹ (y - m);   variance(x) = 1 - ‖L⁻¹ k_x‖²
+    ∇k_x = h(r) (x - x') / ℓ², h of `stationary`, so that nothing is divided by r
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from botorch.models.gp_regression import SingleTaskGP
 from jaxtyping import Float
 from linear_operator.utils.cholesky import psd_safe_cholesky
+from numpy import ndarray
 from torch import Tensor
 
-from wideopt.numerics.stationary import Correlation, correlation
+from wideopt.numerics.point import Moments
+from wideopt.numerics.stationary import (
+    Correlation,
+    correlation,
+    correlation_and_slope,
+)
 
 __all__ = ["Marginals"]
 
@@ -80,9 +89,8 @@ class Marginals:
         """All of them at once; None if they have different numbers of data."""
         if len({part.Z.shape for part in parts}) > 1:
             return None
-        columns = [f.name for f in fields(cls) if f.name != "kernel"]
         joined: dict[str, Any]
-        joined = {c: torch.cat([getattr(p, c) for p in parts]) for c in columns}
+        joined = {c: torch.cat([getattr(p, c) for p in parts]) for c in _TENSORS}
         return replace(parts[0], **joined)
 
     def __call__(
@@ -93,3 +101,34 @@ class Marginals:
         mean = self.mean + (K @ self.weights).squeeze(-1)
         variance = 1.0 - (K @ self.L_inverse.mT).square().sum(dim=-1)
         return self.shift + self.scale * mean, self.scale.square() * variance
+
+    def subset(self, outputs: Sequence[int]) -> Marginals:
+        """Those of some outputs."""
+        chosen: dict[str, Any] = {c: getattr(self, c)[list(outputs)] for c in _TENSORS}
+        return replace(self, **chosen)
+
+    def at(self, x: Float[ndarray, " d"]) -> Moments:
+        """The same at one point, with gradients, in NumPy: no bookkeeping at all."""
+        a = self._arrays
+        U = (x / a["length"]) - a["Z"]  # (o, n, d)
+        r = np.sqrt(np.einsum("ond,ond->on", U, U))
+        k, h = correlation_and_slope(r, self.kernel)
+        v = np.matmul(a["L_inverse"], k[:, :, None])
+        w = np.matmul(a["L_inverse"].swapaxes(1, 2), v)[:, :, 0]  # (K + s² I)⁻¹ k_x
+        alpha, scale = a["weights"][:, :, 0], a["scale"]
+        mean = a["mean"] + (k * alpha).sum(axis=1, keepdims=True)
+        variance = 1.0 - (k * w).sum(axis=1, keepdims=True)
+        slopes = U / a["length"]
+        return Moments(
+            (a["shift"] + scale * mean)[:, 0],
+            (scale**2 * variance)[:, 0],
+            scale * np.einsum("on,ond->od", h * alpha, slopes),
+            -2.0 * scale**2 * np.einsum("on,ond->od", h * w, slopes),
+        )
+
+    @cached_property
+    def _arrays(self) -> dict[str, Any]:
+        return {c: getattr(self, c).cpu().numpy() for c in _TENSORS}
+
+
+_TENSORS = tuple(f.name for f in fields(Marginals) if f.name != "kernel")
