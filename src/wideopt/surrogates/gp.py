@@ -1,4 +1,7 @@
-"""Gaussian processes by BoTorch, with dimension-scaled priors and inferred noise.
+"""Gaussian processes of BoTorch, with dimension-scaled priors and inferred noise.
+
+Model, priors, bounds and start are BoTorch's. So is the marginal likelihood that is
+climbed, and the posterior of single points, but both are computed by plain arrays.
 
 The prior of the length scales follows Hvarfner, Hellsten and Nardi (2024): its median
 grows with √d, so that a GP stays useful in many dimensions.
@@ -10,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
-from botorch.exceptions.errors import ModelFittingError
-from botorch.fit import fit_gpytorch_mll
 from botorch.models.gp_regression import SingleTaskGP
 from botorch.models.model import Model
 from botorch.models.model_list_gp_regression import ModelListGP
@@ -21,15 +23,13 @@ from botorch.models.utils.gpytorch_modules import (
     get_covar_module_with_dim_scaled_prior,
 )
 from botorch.posteriors.posterior import Posterior
-from gpytorch.mlls import ExactMarginalLogLikelihood
 from jaxtyping import Float
-from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 
 from wideopt.exceptions import InputError
 from wideopt.numerics.stationary import Correlation
+from wideopt.numerics.stationary_evidence import LogNormal, StationaryEvidence
 from wideopt.surrogates.base import Hyper, outputs_of, quiet
-from wideopt.surrogates.gp_evidence import EvidenceLoss
 from wideopt.surrogates.gp_marginals import Marginals
 from wideopt.surrogates.moments import independent
 
@@ -183,19 +183,30 @@ class GaussianProcess:
         return model
 
     def _learn(self, model: SingleTaskGP) -> None:
-        start = {name: p.tolist() for name, p in model.named_parameters()}
-        mll = ExactMarginalLogLikelihood(model.likelihood, model)
-        try:
-            with quiet():
-                fit_gpytorch_mll(
-                    mll,
-                    closure=EvidenceLoss(mll, self.kernel),
-                    optimizer_kwargs={"options": {"maxiter": self.max_iter}},
-                    max_attempts=1,
-                )
-        except (ModelFittingError, NotPSDError, NanError, RuntimeError, ValueError):
-            _set_parameters(model, start)  # the prior's own values are a fair model
+        gp: Any = model
+        noise, kernel = gp.likelihood.noise_covar, gp.covar_module
+        evidence = StationaryEvidence(
+            gp.train_inputs[0].cpu().numpy(),
+            gp.train_targets.cpu().numpy(),
+            self.kernel,
+            _prior(noise.noise_prior),
+            _prior(kernel.lengthscale_prior),
+        )
+        parts = [noise.raw_noise, gp.mean_module.raw_constant, kernel.raw_lengthscale]
+        least = [noise.raw_noise_constraint, None, kernel.raw_lengthscale_constraint]
+        start = torch.cat([p.detach().reshape(-1) for p in parts]).cpu().numpy()
+        lower = np.full(len(start), float(least[2].lower_bound))
+        lower[0], lower[1] = float(least[0].lower_bound), -np.inf
+        theta = torch.from_numpy(evidence.fitted(start, lower, self.max_iter))
+        for part, values in zip(
+            parts, theta.split([p.numel() for p in parts]), strict=True
+        ):
+            part.data = values.reshape(part.shape).to(part)
         model.eval()
+
+
+def _prior(prior: Any) -> LogNormal:
+    return LogNormal(float(prior.loc), float(prior.scale))
 
 
 def _set_parameters(model: SingleTaskGP, values: Hyper) -> None:
