@@ -6,7 +6,7 @@ scales that shrinks with √d keeps high-dimensional models from being too rough
 Notation:
     ψ   logarithms of scales and noise, and bends (see `hyper`)
     -log p(y, ψ) = ½ yᵀα + ½ log det(K + λI) + n/2 log 2π + ½ (ψ - μ)ᵀP(ψ - μ)
-    ∂/∂K = ½((K + λI)⁻¹ - ααᵀ), pulled back through the kernel by autograd
+    ∂/∂K = ½((K + λI)⁻¹ - ααᵀ), pulled back through the kernel `by_hand` or by autograd
 
 Outputs are taken to be standardized, inputs to lie in the unit cube. All outputs and
 restarts are one batch of independent problems (`lbfgs`). With more than `n_max` rows,
@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from wideopt.exceptions import InputError
+from wideopt.numerics.by_hand import ByHand, PullBack
 from wideopt.numerics.factor import Factor
 from wideopt.numerics.hyper import Hyper, Prior
 from wideopt.numerics.kernel import Kernel
@@ -159,6 +160,7 @@ class _Problem:
     prior: Prior
     center: Float[Tensor, " k"]
     precision: Float[Tensor, "k k"]
+    by_hand: ByHand | None
     is_held: Bool[Tensor, "o k"] | None = None
 
     @classmethod
@@ -166,21 +168,21 @@ class _Problem:
         d = X.shape[-1]
         flat = Y.reshape(-1, Y.shape[-1])
         precision = torch.linalg.inv(prior.covariance(d))
-        return cls(kernel, X, flat, prior, prior.center(d).to(X), precision.to(X))
+        center = prior.center(d).to(X)
+        by_hand = ByHand.of(kernel, X)
+        return cls(kernel, X, flat, prior, center, precision.to(X), by_hand)
 
     def __call__(
         self, psi: Float[Tensor, "r k"], index: Int[Tensor, " r"]
     ) -> tuple[Float[Tensor, " r"], Float[Tensor, "r k"]]:
         rows = index % len(self.Y)
-        psi = psi.detach().requires_grad_()
-        hyper = self.prior.hyper(psi, self.X.shape[-1])
-        kernel = self.kernel.rescaled(hyper.scales, rows)
-        side = kernel.represent(self.X)
-        K = kernel.block_from(side, side)
-        f, dK = _evidence(K.detach(), self.Y[rows], hyper.noise.detach())
-        (grad,) = torch.autograd.grad(K, psi, dK)
-        noise = dK.diagonal(dim1=-2, dim2=-1).sum(-1) * hyper.noise.detach()
-        z = psi.detach() - self.center
+        psi = psi.detach()
+        K, pull = self._kernel_at(psi, rows)
+        noise = psi[:, -1].exp()
+        f, dK = _evidence(K, self.Y[rows], noise)
+        grad = pull(dK)
+        noise = dK.diagonal(dim1=-2, dim2=-1).sum(-1) * noise
+        z = psi - self.center
         if self.is_held is not None:  # there is no such hyper-parameter
             z = z.masked_fill(self.is_held[rows], 0.0)
         Pz = z @ self.precision
@@ -189,6 +191,21 @@ class _Problem:
         if self.is_held is not None:  # without a slope, no step goes there
             grad = grad.masked_fill(self.is_held[rows], 0.0)
         return f + 0.5 * (z * Pz).sum(-1), grad
+
+    def _kernel_at(
+        self, psi: Float[Tensor, "r k"], rows: Int[Tensor, " r"]
+    ) -> tuple[Float[Tensor, "r n n"], PullBack]:
+        """K, and what turns a derivative by K into one by ψ."""
+        d = self.X.shape[-1]
+        if self.by_hand is not None:
+            return self.by_hand(self.prior.hyper(psi, d))
+        with torch.enable_grad():
+            psi = psi.requires_grad_()
+            scales = self.prior.hyper(psi, d).scales
+            kernel = self.kernel.rescaled(scales, rows)
+            side = kernel.represent(self.X)
+            K = kernel.block_from(side, side)
+        return K.detach(), lambda dK: torch.autograd.grad(K, psi, dK)[0]
 
 
 def _evidence(

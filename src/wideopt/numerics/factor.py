@@ -37,6 +37,7 @@ _LEVEL = 1e-12
 # Diagonals of exactly 1 (or 10, 100) must not lie where the level jumps.
 _OFFSET = 0.137
 _TINY = 1e-250
+_N_STEPS = 13  # of more and more jitter
 _QR_BLOCK = 32
 
 
@@ -63,16 +64,18 @@ class Factor:
         batch = torch.broadcast_shapes(K.shape[:-2], noise.shape)
         K, noise = K.expand(*batch, *K.shape[-2:]), noise.expand(batch)
         level = _level(K.detach().diagonal(dim1=-2, dim2=-1).mean(-1))
-        # the last step makes any symmetric matrix diagonally dominant
-        steps = [level * 10.0**k for k in range(1, 13)]
-        steps.append(2 * K.detach().abs().sum(-1).amax(-1).clamp_min(_TINY))
         jitter = _least_jitter(noise, level)
         L, is_sound = _cholesky(K, noise + jitter)
-        for step in steps:
-            if is_sound.all():
-                break
+        k = 0
+        while not is_sound.all():
+            k += 1
+            step = level * 10.0**k
+            if k == _N_STEPS:  # makes any symmetric matrix diagonally dominant
+                step = 2 * K.detach().abs().sum(-1).amax(-1).clamp_min(_TINY)
             jitter = torch.where(is_sound, jitter, step)
             L, is_sound = _cholesky(K, noise + jitter)
+            if k == _N_STEPS:
+                break
         return cls(L, noise, jitter)
 
     @property

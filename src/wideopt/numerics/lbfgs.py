@@ -9,7 +9,8 @@ Notation:
 
 Each problem has its own step length, memory and convergence, and goes at its own pace:
 while one shortens its step, another takes its next one, so that every evaluation serves
-all problems that are still at work.
+all problems that are still at work. All but the objective is NumPy: on arrays of a few
+numbers its calls cost a fraction of those of tensors.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy import ndarray
 from torch import Tensor
 
 __all__ = ["Minimum", "minimize_each"]
@@ -28,7 +31,8 @@ Objective = Callable[
     [Float[Tensor, "r k"], Int[Tensor, " r"]],
     tuple[Float[Tensor, " r"], Float[Tensor, "r k"]],
 ]
-Box = tuple[Tensor, Tensor]
+Box = tuple[ndarray, ndarray]
+Evaluated = Callable[[ndarray, ndarray], "_Point"]
 _MEMORY = 10
 _MAX_HALVINGS = 20
 _ARMIJO = 1e-4
@@ -46,16 +50,16 @@ class Minimum:
 
 @dataclass(frozen=True)
 class _Point:
-    x: Float[Tensor, "b k"]
-    f: Float[Tensor, " b"]
-    g: Float[Tensor, "b k"]
+    x: Float[ndarray, "b k"]
+    f: Float[ndarray, " b"]
+    g: Float[ndarray, "b k"]
 
 
 def minimize_each(
     fun: Objective,
     x0: Float[Tensor, "b k"],
     *,
-    bounds: Box | None = None,
+    bounds: tuple[Tensor, Tensor] | None = None,
     max_iterations: int = 100,
     tolerance: float = 1e-6,
     floor: float = 1.0,
@@ -67,19 +71,60 @@ def minimize_each(
     infinite, so a bad region is backed out of. Never raises for numerical reasons, and
     never returns a value above the one at x0.
     """
-    box = bounds if bounds is not None else _unbounded(x0)
-    x0 = x0.detach().clamp(*box)
+    like = x0.detach()
+    end = np.full(x0.shape[-1], np.inf)
+    box = (-end, end) if bounds is None else (_array(bounds[0]), _array(bounds[1]))
+
+    def evaluated(x: ndarray, index: ndarray) -> _Point:
+        f, g = fun(
+            torch.from_numpy(x).to(like), torch.from_numpy(index).to(like.device)
+        )
+        return _finite(x, _array(f), _array(g))
+
+    with np.errstate(all="ignore"):  # what is not finite is dealt with
+        now, n_iterations, is_active = _minimized(
+            evaluated, _array(like).clip(*box), box, max_iterations, tolerance, floor
+        )
+    is_converged = ~is_active & np.isfinite(now.f)
+    return Minimum(
+        torch.from_numpy(now.x).to(like),
+        torch.from_numpy(now.f).to(like),
+        torch.from_numpy(n_iterations).to(like.device),
+        torch.from_numpy(is_converged).to(like.device),
+    )
+
+
+def _array(tensor: Tensor) -> ndarray:
+    return tensor.detach().cpu().numpy()
+
+
+def _finite(
+    x: Float[ndarray, "r k"], f: Float[ndarray, " r"], g: Float[ndarray, "r k"]
+) -> _Point:
+    is_good = np.isfinite(f) & np.isfinite(g).all(axis=1)
+    return _Point(x, np.where(is_good, f, np.inf), np.where(is_good[:, None], g, 0.0))
+
+
+def _minimized(
+    evaluated: Evaluated,
+    x0: Float[ndarray, "b k"],
+    box: Box,
+    max_iterations: int,
+    tolerance: float,
+    floor: float,
+) -> tuple[_Point, Int[ndarray, " b"], Bool[ndarray, " b"]]:
+    """Return where problems end, after how many steps, and which are still at work."""
     b = len(x0)
-    now = _evaluated(fun, x0, torch.arange(b, device=x0.device))
+    now = evaluated(x0, np.arange(b))
     memory = _Memory.empty(x0)
-    is_active = torch.isfinite(now.f)
-    n_iterations = torch.zeros(b, dtype=torch.long, device=x0.device)
-    is_fresh = torch.ones_like(is_active)  # no curvature known: steepest descent
+    is_active = np.isfinite(now.f)
+    n_iterations = np.zeros(b, dtype=np.int64)
+    is_fresh = np.ones(b, dtype=bool)  # no curvature known: steepest descent
     course = _course(now, memory, is_fresh, box)
-    while bool((is_active & (n_iterations < max_iterations)).any()):
+    while (is_active & (n_iterations < max_iterations)).any():
         is_going = is_active & (n_iterations < max_iterations)
-        new, course, is_moved = _tried(fun, now, course, is_going, box)
-        least = tolerance * now.f.abs().clamp_min(floor)
+        new, course, is_moved = _tried(evaluated, now, course, is_going, box)
+        least = tolerance * np.maximum(np.abs(now.f), floor)
         is_hopeless = (course.n_tries >= _MAX_HALVINGS) | (course.hope <= 0.1 * least)
         is_failed = is_going & ~is_moved & is_hopeless
         is_small = now.f - new.f <= least
@@ -92,71 +137,67 @@ def minimize_each(
         course = course.turned(
             _course(now, memory, is_fresh, box), is_moved | is_failed
         )
-    is_converged = ~is_active & torch.isfinite(now.f)
-    return Minimum(now.x, now.f, n_iterations, is_converged)
-
-
-def _unbounded(x: Float[Tensor, "b k"]) -> Box:
-    end = torch.full_like(x[0], torch.inf)
-    return -end, end
-
-
-def _evaluated(
-    fun: Objective, x: Float[Tensor, "r k"], index: Int[Tensor, " r"]
-) -> _Point:
-    f, g = fun(x, index)
-    is_good = torch.isfinite(f) & torch.isfinite(g).all(-1)
-    f = torch.where(is_good, f.detach(), torch.inf)
-    return _Point(x, f, torch.where(is_good[:, None], g.detach(), 0.0))
+    return now, n_iterations, is_active
 
 
 @dataclass(frozen=True)
 class _Memory:
     """The last steps of each problem, oldest first; ρ = 0 where there is none."""
 
-    s: Float[Tensor, "m b k"]
-    y: Float[Tensor, "m b k"]
-    rho: Float[Tensor, "m b"]
+    s: Float[ndarray, "m b k"]
+    y: Float[ndarray, "m b k"]
+    rho: Float[ndarray, "m b"]
 
     @classmethod
-    def empty(cls, x: Float[Tensor, "b k"]) -> _Memory:
-        none = x.new_zeros(_MEMORY, *x.shape)
+    def empty(cls, x: Float[ndarray, "b k"]) -> _Memory:
+        none = np.zeros((_MEMORY, *x.shape))
         return cls(none, none, none[..., 0])
 
     def extended(
-        self, new: _Point, old: _Point, is_moved: Tensor, is_reset: Tensor
+        self,
+        new: _Point,
+        old: _Point,
+        is_moved: Bool[ndarray, " b"],
+        is_reset: Bool[ndarray, " b"],
     ) -> _Memory:
         """With the step of each problem that moved; none where it is reset."""
         s, y = new.x - old.x, new.g - old.g
-        sy = (s * y).sum(-1)
-        is_curved = is_moved & (sy > 1e-10 * s.norm(dim=-1) * y.norm(dim=-1))
-        rho = 1.0 / torch.where(is_curved, sy, 1.0)
+        sy = _dot(s, y)
+        is_curved = is_moved & (sy > 1e-10 * _norm(s) * _norm(y))
+        rho = 1.0 / np.where(is_curved, sy, 1.0)
         at = is_curved[:, None]
+        rhos = np.where(is_curved, np.concatenate([self.rho[1:], rho[None]]), self.rho)
         return _Memory(
-            torch.where(at, torch.cat([self.s[1:], s[None]]), self.s),
-            torch.where(at, torch.cat([self.y[1:], y[None]]), self.y),
-            torch.where(
-                is_reset,
-                0.0,
-                torch.where(is_curved, torch.cat([self.rho[1:], rho[None]]), self.rho),
-            ),
+            np.where(at, np.concatenate([self.s[1:], s[None]]), self.s),
+            np.where(at, np.concatenate([self.y[1:], y[None]]), self.y),
+            np.where(is_reset, 0.0, rhos),
         )
 
-    def inverse_hessian_times(self, q: Float[Tensor, "b k"]) -> Float[Tensor, "b k"]:
+    def inverse_hessian_times(self, q: Float[ndarray, "b k"]) -> Float[ndarray, "b k"]:
         """Return H q by the two-loop recursion; pairs with ρ = 0 play no part."""
         alphas = []
-        pairs = list(zip(self.s, self.y, self.rho, strict=True))
-        for s, y, rho in reversed(pairs):
-            alpha = rho * (s * q).sum(-1)
-            q = q - alpha[:, None] * y
+        used = [i for i in range(_MEMORY) if self.rho[i].any()]
+        for i in reversed(used):
+            alpha = self.rho[i] * _dot(self.s[i], q)
+            q = q - alpha[:, None] * self.y[i]
             alphas.append(alpha)
-        rho, yy = self.rho[-1], self.y[-1].square().sum(-1)
-        gamma = 1.0 / torch.where(rho > 0, rho * yy, 1.0).clamp_min(1e-300)
+        rho, yy = self.rho[-1], _dot(self.y[-1], self.y[-1])
+        gamma = 1.0 / np.maximum(np.where(rho > 0, rho * yy, 1.0), 1e-300)
         q = gamma[:, None] * q
-        for (s, y, rho), alpha in zip(pairs, reversed(alphas), strict=True):
-            beta = rho * (y * q).sum(-1)
-            q = q + (alpha - beta)[:, None] * s
+        for i, alpha in zip(used, reversed(alphas), strict=True):
+            beta = self.rho[i] * _dot(self.y[i], q)
+            q = q + (alpha - beta)[:, None] * self.s[i]
         return q
+
+
+def _dot(a: Float[ndarray, "b k"], b: Float[ndarray, "b k"]) -> Float[ndarray, " b"]:
+    product: ndarray = (a * b).sum(axis=1)
+    return product
+
+
+def _norm(a: Float[ndarray, "b k"]) -> Float[ndarray, " b"]:
+    norm: ndarray = np.sqrt(_dot(a, a))
+    return norm
 
 
 @dataclass(frozen=True)
@@ -167,25 +208,25 @@ class _Course:
     gained by the slope.
     """
 
-    p: Float[Tensor, "b k"]
-    step: Float[Tensor, " b"]
-    n_tries: Int[Tensor, " b"]
-    hope: Float[Tensor, " b"]
+    p: Float[ndarray, "b k"]
+    step: Float[ndarray, " b"]
+    n_tries: Int[ndarray, " b"]
+    hope: Float[ndarray, " b"]
 
-    def turned(self, other: _Course, is_turned: Bool[Tensor, " b"]) -> _Course:
+    def turned(self, other: _Course, is_turned: Bool[ndarray, " b"]) -> _Course:
         """The other course where a problem turns."""
         return _Course(
-            torch.where(is_turned[:, None], other.p, self.p),
-            torch.where(is_turned, other.step, self.step),
-            torch.where(is_turned, other.n_tries, self.n_tries),
-            torch.where(is_turned, other.hope, self.hope),
+            np.where(is_turned[:, None], other.p, self.p),
+            np.where(is_turned, other.step, self.step),
+            np.where(is_turned, other.n_tries, self.n_tries),
+            np.where(is_turned, other.hope, self.hope),
         )
 
 
 def _course(
     now: _Point,
     memory: _Memory,
-    is_fresh: Bool[Tensor, " b"],
+    is_fresh: Bool[ndarray, " b"],
     box: Box,
 ) -> _Course:
     """Return the descent direction and first step length of every problem."""
@@ -193,40 +234,38 @@ def _course(
     is_free = ~(((now.x <= low) & (now.g > 0)) | ((now.x >= high) & (now.g < 0)))
     g = now.g * is_free
     p = -memory.inverse_hessian_times(g) * is_free
-    size = g.norm(dim=-1)
-    is_poor = is_fresh | ~((p * g).sum(-1) < -1e-12 * size * p.norm(dim=-1))
-    step = torch.where(is_poor, 1.0 / size.clamp_min(1.0), 1.0)
-    n_tries = torch.zeros_like(is_fresh, dtype=torch.long)
-    hope = torch.full_like(step, torch.inf)
-    return _Course(torch.where(is_poor[:, None], -g, p), step, n_tries, hope)
+    size = _norm(g)
+    is_poor = is_fresh | ~(_dot(p, g) < -1e-12 * size * _norm(p))
+    step = np.where(is_poor, 1.0 / np.maximum(size, 1.0), 1.0)
+    n_tries = np.zeros(len(g), dtype=np.int64)
+    hope = np.full(len(g), np.inf)
+    return _Course(np.where(is_poor[:, None], -g, p), step, n_tries, hope)
 
 
 def _tried(
-    fun: Objective,
+    evaluated: Evaluated,
     now: _Point,
     course: _Course,
-    is_going: Bool[Tensor, " b"],
+    is_going: Bool[ndarray, " b"],
     box: Box,
-) -> tuple[_Point, _Course, Bool[Tensor, " b"]]:
+) -> tuple[_Point, _Course, Bool[ndarray, " b"]]:
     """One step of each problem at work: taken if it gains enough, else shortened."""
-    at = is_going.nonzero().squeeze(-1)
+    at = is_going.nonzero()[0]
     old = _Point(now.x[at], now.f[at], now.g[at])
-    x = torch.clamp(old.x + course.step[at, None] * course.p[at], *box)
-    new = _evaluated(fun, x, at)
-    slope = (old.g * (x - old.x)).sum(-1)
+    x = (old.x + course.step[at, None] * course.p[at]).clip(*box)
+    new = evaluated(x, at)
+    slope = _dot(old.g, x - old.x)
     is_enough = (new.f < old.f) & (new.f <= old.f + _ARMIJO * slope)
     done = at[is_enough]
-    moved = _Point(now.x.clone(), now.f.clone(), now.g.clone())
+    moved = _Point(now.x.copy(), now.f.copy(), now.g.copy())
     moved.x[done], moved.f[done] = new.x[is_enough], new.f[is_enough]
     moved.g[done] = new.g[is_enough]
-    is_moved = torch.zeros_like(is_going)
+    is_moved = np.zeros_like(is_going)
     is_moved[done] = True
     # minimum of the parabola through both values and the slope
-    ratio = torch.nan_to_num(-0.5 * slope / (new.f - old.f - slope), nan=0.1)
-    step, n_tries, hope = (
-        v.clone() for v in (course.step, course.n_tries, course.hope)
-    )
-    step[at] = course.step[at] * ratio.clamp(0.1, 0.5)
+    ratio = np.nan_to_num(-0.5 * slope / (new.f - old.f - slope), nan=0.1)
+    step, n_tries, hope = course.step.copy(), course.n_tries.copy(), course.hope.copy()
+    step[at] *= ratio.clip(0.1, 0.5)
     n_tries[at] += 1
-    hope = course.hope.index_copy(0, at, -slope)
+    hope[at] = -slope
     return moved, _Course(course.p, step, n_tries, hope), is_moved

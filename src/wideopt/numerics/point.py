@@ -9,16 +9,13 @@ Notation: as in `infinite` and `activations`; for one output, one point x, and d
     k_j          kernel, a function of (a, b_j, c_j);   κ = k(x, x), a function of a
     mean = kᵀα,  variance = κ - kᵀω with ω = (K + λI)⁻¹k
     ∇_z Σ w_j k_j = Σ w_j ∂k_j/∂c Z_j + 2z Σ w_j ∂k_j/∂a   for any fixed w
-Each layer has E = E[φφ], its derivative E_c = Ė = E[φ'φ'] (Price's theorem), and E_a,
-Ė_a, Ė_c below. All arrays are (outputs, n) or (outputs, d).
+All arrays are (outputs, n) or (outputs, d).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -26,16 +23,12 @@ from numpy import ndarray
 from scipy.linalg.blas import dtrsv
 from torch import Tensor
 
-from wideopt.numerics.activations import BOWL
 from wideopt.numerics.dual import DualPosterior
 from wideopt.numerics.infinite import InfiniteKernel
+from wideopt.numerics.layers import LAYERS, Array, Layer, is_written_out, recursion
 
 __all__ = ["Moments", "PointPosterior"]
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
-
-_RHO_END = 1.0 - 1e-14  # as in `activations`
-_TINY = 1e-290
 _FLAT = 1e-4  # as in `scales`
 
 
@@ -48,60 +41,11 @@ class Moments(NamedTuple):
     variance_slope: Float[ndarray, "o d"]
 
 
-class _Layer(NamedTuple):
-    E: Array
-    dot: Array  # Ė = E_c
-    E_a: Array
-    dot_a: Array
-    dot_c: Array
-
-
-def _erf_layer(a: Array, b: Array, c: Array) -> _Layer:
-    A, B = 1.0 + 2.0 * a, 1.0 + 2.0 * b
-    root = 1.0 / np.sqrt(np.maximum(A * B - 4.0 * c * c, 1.0))
-    dot = (4.0 / math.pi) * root
-    cube = dot * root * root
-    E = (2.0 / math.pi) * np.arctan(2.0 * c * root)
-    return _Layer(E, dot, -dot * c / A, -B * cube, 4.0 * c * cube)
-
-
-def _relu_layer(a: Array, b: Array, c: Array) -> _Layer:
-    """Degrees of homogeneity give the rest: 2a E_a + c E_c = E, 2a Ė_a + c Ė_c = 0."""
-    s = np.sqrt(np.maximum(a * b, _TINY))
-    rho = np.clip(c / s, -1.0, 1.0)
-    is_inside = np.abs(rho) < _RHO_END
-    sine = np.where(is_inside, np.sqrt(1.0 - rho * rho), 1.0)
-    theta = np.arccos(rho)
-    dot = (math.pi - theta) / math.pi
-    E = np.where(is_inside, s * sine, 0.0) / math.pi + dot * c
-    dot_c = np.where(is_inside, 1.0 / (math.pi * s * sine), 0.0)
-    half = 0.5 / np.maximum(a, _TINY)
-    return _Layer(E, dot, half * (E - c * dot), -half * c * dot_c, dot_c)
-
-
-def _bowl_layer(a: Array, b: Array, c: Array) -> _Layer:
-    f, g2 = _erf_layer(a, b, c), BOWL**2
-    return _Layer(
-        f.E + g2 * (a * b + 2.0 * c * c),
-        f.dot + 4.0 * g2 * c,
-        f.E_a + g2 * b,
-        f.dot_a,
-        f.dot_c + 4.0 * g2,
-    )
-
-
-_LAYERS: dict[str, Callable[[Array, Array, Array], _Layer]] = {
-    "erf": _erf_layer,
-    "relu": _relu_layer,
-    "bowl": _bowl_layer,
-}
-
-
 @dataclass(frozen=True)
 class PointPosterior:
     """A `DualPosterior` of a batch of outputs, seen from single points."""
 
-    layer: Callable[[Array, Array, Array], _Layer]
+    layer: Layer
     depth: int
     inputs: Float[ndarray, "o d"]
     bias: Float[ndarray, " o"]
@@ -118,13 +62,15 @@ class PointPosterior:
         if not isinstance(posterior, DualPosterior) or len(posterior.batch) != 1:
             return None
         kernel, side = posterior.kernel, posterior.side
-        if not isinstance(kernel, InfiniteKernel) or not _is_known(kernel):
+        if not isinstance(kernel, InfiniteKernel) or kernel.scales.grain is not None:
+            return None
+        if not is_written_out(kernel.architecture):
             return None
         scales, (o,) = kernel.scales, posterior.batch
         d = scales.d
         L = posterior.factor.L
         return cls(
-            _LAYERS[kernel.architecture.activation],
+            LAYERS[kernel.architecture.activation],
             kernel.architecture.depth,
             _array(scales.input.expand(o, d)),
             _array(scales.bias.expand(o)),
@@ -173,26 +119,11 @@ class PointPosterior:
         return slope
 
     def _kernel(self, a: Array, c: Array) -> tuple[Array, Array, Array]:
-        """k_j, ∂k_j/∂a, ∂k_j/∂c by the recursion over layers, forward in all three."""
-        a = a[:, None]
-        a_slope = np.ones_like(a)  # of this layer's variance in that of the first
-        zeros, ones = np.zeros_like(c), np.ones_like(c)
-        cov, cov_a, cov_c = c, zeros, ones
-        theta, theta_a, theta_c = c, zeros, ones
-        for i in range(self.depth):
-            f = self.layer(a, self.variances[i], cov)
-            dot_a = f.dot_a * a_slope + f.dot_c * cov_a
-            dot_c = f.dot_c * cov_c
-            cov_a = f.E_a * a_slope + f.dot * cov_a
-            cov_c = f.dot * cov_c
-            theta_a = cov_a + theta_a * f.dot + theta * dot_a
-            theta_c = cov_c + theta_c * f.dot + theta * dot_c
-            cov, theta = f.E, f.E + theta * f.dot
-            own = self.layer(a, a, a)
-            a_slope = (2.0 * own.E_a + own.dot) * a_slope
-            a = own.E
+        """k_j, ∂k_j/∂a, ∂k_j/∂c."""
+        others = list(self.variances)
+        theta = recursion(self.layer, self.depth, a[:, None], others, c)
         o2 = self.output2[:, None]
-        return theta * o2, theta_a * o2, theta_c * o2
+        return theta[0] * o2, theta[1] * o2, theta[2] * o2
 
     def _prior(self, a: Array) -> tuple[Array, Array]:
         """κ = k(x, x) and ∂κ/∂a."""
@@ -226,13 +157,6 @@ class PointPosterior:
         slope = rate / (safe * (1.0 + rate * x))
         w = np.where(is_flat, x + 0.5 * t * x * (1.0 - x), curved)
         return w, np.where(is_flat, 1.0 + 0.5 * t * (1.0 - 2.0 * x), slope)
-
-
-def _is_known(kernel: InfiniteKernel) -> bool:
-    architecture = kernel.architecture
-    is_plain = architecture.readout == "trained" and architecture.init != "zero-last"
-    is_plain = is_plain and kernel.scales.grain is None
-    return is_plain and architecture.activation in _LAYERS
 
 
 def _array(tensor: Tensor) -> Array:

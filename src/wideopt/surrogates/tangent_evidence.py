@@ -26,6 +26,7 @@ _BEND_GAIN = 4.0  # of log evidence that makes bent axes worthwhile,
 _BEND_GAIN_EACH = 0.5  # and for each axis
 _GRAIN_GAIN = 4.0  # and that makes a grain worthwhile
 _GRAIN_SIZE = 0.5  # at which a climb to one starts
+_CLEAR = math.log(1e-6)  # of the variance of an output, left as noise
 _CURVES_BAR = 3.0  # of log evidence that a sum of curves must gain on other networks
 _CURVES_MOST = 0.5  # of all weight that it may have
 _BEATEN = 30.0  # of log evidence behind another architecture
@@ -128,13 +129,24 @@ def _with_more(
         is_held = _absent(best.hyper, bends=False)
         bent = fit_evidence(kernel, X, targets, best.hyper, prior, is_held=is_held)
         best = _better(best, bent, _BEND_GAIN + _BEND_GAIN_EACH * X.shape[1])
-    if prior.has_grain:
+    is_clear = _is_clear(best.hyper)
+    if prior.has_grain and not bool(is_clear.all()):
         is_held = _absent(best.hyper, grain=False)
         pitches = prior.grain_pitch / 3.0, prior.grain_pitch * 3.0
         starts = [_grained(best.hyper, (_GRAIN_SIZE, pitch)) for pitch in pitches]
         grained = fit_evidence(kernel, X, targets, starts, prior, is_held=is_held)
-        best = _better(best, grained, _GRAIN_GAIN)
+        gain = torch.where(is_clear, torch.inf, _GRAIN_GAIN)
+        best = _better(best, grained, gain)
     return best
+
+
+def _is_clear(hyper: Hyper) -> Bool[Tensor, " o"]:
+    """Which outputs are smooth and explained to the last digits: they have no grain.
+
+    There the evidence is a matter of rounding, and a grain may gain by chance.
+    """
+    is_smooth = (hyper.log_input <= 0.0).all(dim=-1)
+    return is_smooth & (hyper.log_noise < _CLEAR)
 
 
 def _grained(hyper: Hyper, start: tuple[float, float]) -> Hyper:
@@ -144,7 +156,9 @@ def _grained(hyper: Hyper, start: tuple[float, float]) -> Hyper:
     return replace(hyper, grain=grain)
 
 
-def _better(plain: EvidenceFit, more: EvidenceFit, bar: float) -> EvidenceFit:
+def _better(
+    plain: EvidenceFit, more: EvidenceFit, bar: float | Float[Tensor, " o"]
+) -> EvidenceFit:
     """Return each output with more, if that gains as much as the bar, or as it was."""
     is_worth = more.log_joint - plain.log_joint > bar
     return EvidenceFit(
