@@ -26,12 +26,11 @@ from wideopt.numerics.hyper import Hyper
 from wideopt.numerics.infinite import InfiniteKernel
 from wideopt.numerics.kernel import Kernel
 from wideopt.numerics.layers import LAYERS, Array, Layer, is_written_out, recursion
+from wideopt.numerics.scales import FLAT
 
 __all__ = ["ByHand", "PullBack"]
 
 PullBack = Callable[[Float[Tensor, "r n n"]], Float[Tensor, "r k"]]
-
-_FLAT = 1e-4  # as in `scales`
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class ByHand:
         if t is None:
             return 2.0 * self.X[None] - 1.0, None
         X, t = self.X[None], t[:, None, :]
-        is_flat = np.abs(t) < _FLAT
+        is_flat = np.abs(t) < FLAT
         safe = np.where(is_flat, 1.0, t)
         grown = 1.0 + np.expm1(safe) * X
         w = np.log(grown) / safe

@@ -26,10 +26,9 @@ from torch import Tensor
 from wideopt.numerics.dual import DualPosterior
 from wideopt.numerics.infinite import InfiniteKernel
 from wideopt.numerics.layers import LAYERS, Array, Layer, is_written_out, recursion
+from wideopt.numerics.scales import FLAT
 
 __all__ = ["Moments", "PointPosterior"]
-
-_FLAT = 1e-4  # as in `scales`
 
 
 class Moments(NamedTuple):
@@ -150,7 +149,7 @@ class PointPosterior:
         if self.bend is None:
             return np.broadcast_to(x, self.inputs.shape), np.ones_like(self.inputs)
         t = self.bend
-        is_flat = np.abs(t) < _FLAT
+        is_flat = np.abs(t) < FLAT
         safe = np.where(is_flat, 1.0, t)
         rate = np.expm1(safe)
         curved = np.log1p(rate * x) / safe

@@ -24,9 +24,9 @@ from torch import Tensor
 
 from wideopt.exceptions import InputError
 
-__all__ = ["Scales", "bent", "require_float64"]
+__all__ = ["FLAT", "Scales", "bent", "require_float64"]
 
-_FLAT = 1e-4  # below this |t| the series of w is exact to rounding
+FLAT = 1e-4  # below this |t| the series of w is exact to rounding
 
 
 def require_float64(**tensors: Tensor) -> None:
@@ -41,7 +41,7 @@ def require_float64(**tensors: Tensor) -> None:
 
 def bent(X: Float[Tensor, "... d"], t: Float[Tensor, "... d"]) -> Tensor:
     """Return w(X) = log(1 + (eᵗ - 1) X) / t, which is X at t = 0."""
-    is_flat = t.abs() < _FLAT
+    is_flat = t.abs() < FLAT
     safe = torch.where(is_flat, 1.0, t)
     curved = torch.log1p(torch.expm1(safe) * X) / safe
     return torch.where(is_flat, X + 0.5 * t * X * (1.0 - X), curved)
