@@ -101,6 +101,16 @@ def test_bounds(known, points, kept):
         assert np.allclose(slopes[1:], rows[kept], rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("u", [-1e12, -1e5, -40.0, -3.0, 0.0, 5.0, 60.0])
+def test_hopeless_and_certain_outputs_have_finite_slopes(u):
+    value, by_mean, _ = pi(u)(0.0, 1.0)
+    x = torch.tensor(u, dtype=torch.float64, requires_grad=True)
+    exact = torch.special.log_ndtr(x)
+    slope = -u if u < -1e4 else torch.autograd.grad(exact, x)[0].item()
+    assert value == pytest.approx(exact.item(), rel=1e-9)
+    assert -by_mean == pytest.approx(slope, rel=1e-6, abs=1e-300)
+
+
 def test_other_models_have_none():
     X = torch.linspace(0, 1, 4, dtype=torch.float64)[:, None]
     model = Tangent().fit(X, X.square())

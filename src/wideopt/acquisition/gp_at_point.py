@@ -18,7 +18,7 @@ import numpy as np
 from botorch.models.model import Model
 from jaxtyping import Float
 from numpy import ndarray
-from scipy.special import expit, log_ndtr
+from scipy.special import erfcx, expit, log_ndtr
 
 from wideopt.acquisition.at_point import log_h
 from wideopt.acquisition.improvement import LogOptimisticImprovement
@@ -29,7 +29,7 @@ __all__ = ["BoundsAtPoint", "FeasiblyAtPoint", "Value", "ei", "pi", "ucb"]
 
 Value: TypeAlias = "Callable[[float, float], tuple[float, float, float]]"
 
-_LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
+_ROOT_2_PI = math.sqrt(2.0 / math.pi)
 
 
 def ei(best: float) -> Value:
@@ -70,9 +70,8 @@ def ucb(best: float, beta: float) -> Value:
 
 
 def _log_cdf(u: float) -> tuple[float, float]:
-    """Return log Φ(u) and its derivative φ/Φ."""
-    log = float(log_ndtr(u))
-    return log, math.exp(-0.5 * u * u - _LOG_ROOT_2PI - log)
+    """Return log Φ(u) and its derivative φ/Φ, which is finite for any finite u."""
+    return float(log_ndtr(u)), _ROOT_2_PI / float(erfcx(-u / math.sqrt(2.0)))
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,9 @@ class ByHand:
     @classmethod
     def of(cls, kernel: Kernel[Any], X: Float[Tensor, "n d"]) -> ByHand | None:
         """Of a kernel with any scales; None if it is not one that is written out."""
-        if not isinstance(kernel, InfiniteKernel) or kernel.is_smooth or X.is_cuda:
+        if not isinstance(kernel, InfiniteKernel) or kernel.is_smooth:
             return None
-        if not is_written_out(kernel.architecture):
+        if X.device.type != "cpu" or not is_written_out(kernel.architecture):
             return None
         layer = LAYERS[kernel.architecture.activation]
         return cls(layer, kernel.architecture.depth, X.detach().numpy())

@@ -26,7 +26,7 @@ from wideopt.search.design import seed_from
 from wideopt.search.mixed import improve_mixed, real_dims
 from wideopt.surrogates.base import quiet
 
-__all__ = ["Search", "best_new", "climb", "maximize", "score"]
+__all__ = ["Search", "Vector", "best_new", "climb", "maximize", "score"]
 
 Vector = NDArray[np.float64]
 AtPoint = Callable[[Vector], tuple[float, Vector]]

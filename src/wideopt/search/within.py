@@ -19,14 +19,13 @@ import numpy as np
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
 from jaxtyping import Float
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
 from wideopt.acquisition.bounds import LowerBounds, NegativeExcess
 from wideopt.data.dataset import Dataset
 from wideopt.search.candidates import candidates, snapped
-from wideopt.search.maximize import Search, best_new, climb, maximize, score
+from wideopt.search.maximize import Search, Vector, best_new, climb, maximize, score
 from wideopt.search.mixed import improve_mixed, real_dims
 from wideopt.surrogates.base import quiet
 
@@ -36,7 +35,6 @@ _CHUNK = 64  # points whose bounds are computed at once
 _REACH = 0.2  # of the unit cube: how far a climb is thought to go, to first order
 _TOLERANCE = 1e-6  # of an excess, in typical magnitudes of the constraints
 
-Vector = NDArray[np.float64]
 AtPoint = Callable[[Vector], tuple[Vector, Vector]]
 
 

@@ -193,10 +193,11 @@ class GaussianProcess:
             _prior(kernel.lengthscale_prior),
         )
         parts = [noise.raw_noise, gp.mean_module.raw_constant, kernel.raw_lengthscale]
-        least = [noise.raw_noise_constraint, None, kernel.raw_lengthscale_constraint]
         start = torch.cat([p.detach().reshape(-1) for p in parts]).cpu().numpy()
-        lower = np.full(len(start), float(least[2].lower_bound))
-        lower[0], lower[1] = float(least[0].lower_bound), -np.inf
+        lower = np.full(
+            len(start), float(kernel.raw_lengthscale_constraint.lower_bound)
+        )
+        lower[0], lower[1] = float(noise.raw_noise_constraint.lower_bound), -np.inf
         theta = torch.from_numpy(evidence.fitted(start, lower, self.max_iter))
         for part, values in zip(
             parts, theta.split([p.numel() for p in parts]), strict=True
