@@ -18,6 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.surrogates.base import outputs_of
+from wideopt.surrogates.gp import marginals_of
+from wideopt.surrogates.gp_draws import GPDraw
 from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = ["PenalizedDraw", "drawn_values"]
@@ -82,6 +84,9 @@ def _paths(model: Model, generator: torch.Generator, nu: float) -> Draw:
             return values.reshape(*X.shape[:-1], -1)
 
         return draw
+    marginals = marginals_of(model)
+    if marginals is not None:
+        return GPDraw.of(marginals, generator, nu)
     outputs = outputs_of(model)
     if len(outputs) == 1:
         return _path(model, nu)

@@ -45,6 +45,7 @@ class Marginals:
         length: length scales.
         Z: data in units of these.
         mean: m.
+        noise: s².
         weights: (K + s² I)⁻¹ (y - m).
         L_inverse: L⁻¹; a product with it is several times as fast as a solve.
         shift: of the outputs, undone.
@@ -55,6 +56,7 @@ class Marginals:
     length: Float[Tensor, "o 1 d"]
     Z: Float[Tensor, "o n d"]
     mean: Float[Tensor, "o 1"]
+    noise: Float[Tensor, "o 1"]
     weights: Float[Tensor, "o n 1"]
     L_inverse: Float[Tensor, "o n n"]
     shift: Float[Tensor, "o 1"]
@@ -76,6 +78,7 @@ class Marginals:
                 length,
                 Z,
                 mean,
+                gp.likelihood.noise.reshape(1, 1).clone(),
                 torch.cholesky_solve(residual, L),
                 torch.linalg.solve_triangular(
                     L, torch.eye(Z.shape[1]).to(L), upper=False
