@@ -9,7 +9,8 @@ by construction were found by `solved`, and a test solves them again.
 - *Wells* are sums of Gaussian wells of different depths and widths, most of which the
   constraints cut off: many local minima, on the edge and within.
 - *Landscapes* are a rotated bowl with random waves, without constraints.
-- *Ripples* are a trend with fine waves along each axis, whose best point is known.
+- *Ripples* are a trend with fine waves along each axis, whose best point is known;
+  constraints, if any, leave it feasible by little.
 - *Curves* are sums of functions of one variable, and so are their optima.
 """
 
@@ -44,6 +45,8 @@ OPTIMA = {
     "ripples-0": 0.0,
     "ripples-1": 0.0,
     "ripples-2": 0.0,
+    "ripples-3": 0.0,
+    "ripples-4": 0.0,
     "curves-0": 0.0,
     "curves-1": 0.0,
     "curves-2": 0.0,
@@ -53,7 +56,7 @@ _SIZES = {  # dimension and number of constraints of numbers 0, 1, ...
     "posynomial": ((4, 1), (3, 2), (5, 2), (6, 4)),
     "wells": ((2, 1), (4, 1), (3, 3), (6, 2)),
     "landscape": ((4, 0), (6, 0), (10, 0), (20, 0)),
-    "ripples": ((5, 0), (10, 0), (20, 0)),
+    "ripples": ((5, 0), (10, 0), (20, 0), (5, 2), (3, 1)),
     "curves": ((6, 0), (10, 0), (20, 0)),
 }
 
@@ -148,7 +151,6 @@ def _landscape(rng: np.random.Generator, d: int, k: int) -> Parts:
 
 
 def _ripples(rng: np.random.Generator, d: int, k: int) -> Parts:
-    del k
     center, scales = rng.uniform(0.25, 0.75, d), 10 ** rng.uniform(-0.3, 0.3, d)
     waves, power, size = (
         rng.uniform(5, 50, d),
@@ -161,7 +163,13 @@ def _ripples(rng: np.random.Generator, d: int, k: int) -> Parts:
         trend = (4.0 * (scales * Z**2).mean(axis=-1)) ** (0.5 * power)
         return trend + size * (1.0 - np.cos(2 * np.pi * waves * Z).mean(axis=-1))
 
-    return ((0.0, 1.0),) * d, f, None
+    normals, swings = rng.normal(size=(k, d)), 2 * rng.normal(size=(k, d))
+
+    def c(X: Any) -> Any:
+        Z = np.asarray(X) - center
+        return Z @ normals.T + 0.2 * np.sin(2 * np.pi * (Z @ swings.T)) - 0.05
+
+    return ((0.0, 1.0),) * d, f, c if k else None
 
 
 def _curves(rng: np.random.Generator, d: int, k: int) -> Parts:

@@ -14,11 +14,15 @@ from wideopt.bench.applications.heat import drawn
 from wideopt.bench.suite import Suite, register
 from wideopt.bench.suites.go_ucb import tuning_task
 from wideopt.bench.suites.pinn_bo import field_task
-from wideopt.bench.task import Task, from_problem
+from wideopt.bench.task import NEURAL_CBO_CODE, Task, from_problem
 
 __all__ = ["SUITE"]
 
 
+_NOISY = tuple(
+    f"{name}-noisy"
+    for name in ("posynomial-0", "wells-0", "wells-1", "wells-2", "ripples-3")
+)
 _FIELDS = tuple(f"field-{i}" for i in range(8))
 _TUNING = (
     *("forest-heart-mixed", "boosting-heart-mixed", "mlp-heart-mixed"),
@@ -33,10 +37,14 @@ def _make(name: str, is_smoke: bool) -> Task:
     if name in _FIELDS:
         task = field_task(name, drawn(int(name[-1])))
         return replace(task, n_evals=8, n_init=5) if is_smoke else task
-    problem = generated(name)
+    problem = generated(name.removesuffix("-noisy"))
     n_evals = 60 if problem.dim <= 3 else 100
     return from_problem(
-        problem, n_evals=8 if is_smoke else n_evals, n_init=5 if is_smoke else None
+        problem,
+        n_evals=8 if is_smoke else n_evals,
+        n_init=5 if is_smoke else None,
+        noise=NEURAL_CBO_CODE if name.endswith("-noisy") else None,
+        name=name,
     )
 
 
@@ -44,7 +52,7 @@ SUITE = register(
     Suite(
         name="development",
         title="problems drawn by chance, on which our constants are chosen",
-        full=(*NAMES, *_FIELDS, *_TUNING),
+        full=(*NAMES, *_NOISY, *_FIELDS, *_TUNING),
         smoke=("posynomial-1", "wells-0", "landscape-0"),
         make=_make,
         methods=("auto", "peer:optuna-gp", "peer:botorch-logei", "random"),
