@@ -7,6 +7,7 @@ the same derivatives in NumPy, for infinitely wide networks of erf or relu.
 Notation: as in `infinite` and `activations`; for one output, one point x, and data j:
     z, Z_j       embedded points;  a = z·z, b_j = Z_j·Z_j, c_j = z·Z_j
     k_j          kernel, a function of (a, b_j, c_j);   κ = k(x, x), a function of a
+    ρ, τ         of a grain, if any: k_j has ρ² exp(-½ τ² (a + b_j - 2c_j))
     mean = kᵀα,  variance = κ - kᵀω with ω = (K + λI)⁻¹k
     ∇_z Σ w_j k_j = Σ w_j ∂k_j/∂c Z_j + 2z Σ w_j ∂k_j/∂a   for any fixed w
 All arrays are (outputs, n) or (outputs, d).
@@ -50,6 +51,7 @@ class PointPosterior:
     bias: Float[ndarray, " o"]
     output2: Float[ndarray, " o"]
     bend: Float[ndarray, "o d"] | None
+    grain: Float[ndarray, "o 2"] | None  # ρ and τ
     Z: Float[ndarray, "o n d1"]
     variances: Float[ndarray, "depth o n"]
     alpha: Float[ndarray, "o n"]
@@ -61,12 +63,13 @@ class PointPosterior:
         if not isinstance(posterior, DualPosterior) or len(posterior.batch) != 1:
             return None
         kernel, side = posterior.kernel, posterior.side
-        if not isinstance(kernel, InfiniteKernel) or kernel.scales.grain is not None:
+        if not isinstance(kernel, InfiniteKernel):
             return None
         if not is_written_out(kernel.architecture):
             return None
         scales, (o,) = kernel.scales, posterior.batch
         d = scales.d
+        grain = None if kernel.is_smooth else scales.grain
         L = posterior.factor.L
         return cls(
             LAYERS[kernel.architecture.activation],
@@ -75,6 +78,7 @@ class PointPosterior:
             _array(scales.bias.expand(o)),
             _array(scales.output.expand(o)) ** 2,
             None if scales.bend is None else _array(scales.bend.expand(o, d)),
+            None if grain is None else _array(grain.expand(o, 2)),
             _array(side.Z.expand(o, -1, d + 1)),  # type: ignore[attr-defined]
             _array(side.variances.expand(o, -1, -1).movedim(-1, 0)),  # type: ignore[attr-defined]
             _array(posterior.alpha),
@@ -89,6 +93,7 @@ class PointPosterior:
             bias=self.bias[outputs],
             output2=self.output2[outputs],
             bend=None if self.bend is None else self.bend[outputs],
+            grain=None if self.grain is None else self.grain[outputs],
             Z=self.Z[outputs],
             variances=self.variances[:, outputs],
             alpha=self.alpha[outputs],
@@ -122,7 +127,13 @@ class PointPosterior:
         others = list(self.variances)
         theta = recursion(self.layer, self.depth, a[:, None], others, c)
         o2 = self.output2[:, None]
-        return theta[0] * o2, theta[1] * o2, theta[2] * o2
+        k, k_a, k_c = theta[0] * o2, theta[1] * o2, theta[2] * o2
+        if self.grain is None:
+            return k, k_a, k_c
+        rho, tau2 = self.grain[:, :1], self.grain[:, 1:] ** 2
+        gaps = np.maximum(a[:, None] + others[0] - 2.0 * c, 0.0)
+        g = rho**2 * np.exp(-0.5 * tau2 * gaps)
+        return k + g, k_a - 0.5 * tau2 * g, k_c + tau2 * g
 
     def _prior(self, a: Array) -> tuple[Array, Array]:
         """κ = k(x, x) and ∂κ/∂a."""
@@ -134,7 +145,10 @@ class PointPosterior:
             v_slope = (2.0 * f.E_a + f.dot) * v_slope
             theta_slope = v_slope + theta_slope * f.dot + theta * dot_slope
             v, theta = f.E, f.E + theta * f.dot
-        return theta * self.output2, theta_slope * self.output2
+        kappa = theta * self.output2
+        if self.grain is not None:
+            kappa = kappa + self.grain[:, 0] ** 2
+        return kappa, theta_slope * self.output2
 
     def _solved(self, k: Array) -> tuple[Array, Array]:
         """L⁻¹k and (K + λI)⁻¹k for every output."""
