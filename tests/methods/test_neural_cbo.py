@@ -154,3 +154,18 @@ def test_beats_random_by_far_on_simionescu():
 def test_bad_options(options, words):
     with pytest.raises(InputError, match=words):
         NeuralCBO(**options)
+
+
+def test_ripples_are_learned_if_asked_for():
+    def fun(x):
+        ripples = 0.1 * np.cos(50 * np.asarray(x)).sum()
+        return float(((x - 0.4) ** 2).sum() + ripples), [disk(x, 0.5, 0.4)]
+
+    data = data_of(fun, 40, 1)
+    for has_grain in (False, True):
+        method = NeuralCBO(**QUICK, has_grain=has_grain)
+        generator = torch.Generator().manual_seed(0)
+        points, state = method.propose(data, 2, {}, generator)
+        members = state["hyper"]["runs"][0]["members"]
+        assert any("grain" in m["hyper"] for m in members) == has_grain
+        assert points.shape == (2, 2)

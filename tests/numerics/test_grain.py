@@ -9,7 +9,6 @@ from wideopt.numerics.evidence import log_joint
 from wideopt.numerics.hyper import NO_GRAIN, Hyper, Prior
 from wideopt.numerics.infinite import InfiniteKernel
 from wideopt.numerics.network import Architecture
-from wideopt.numerics.point import PointPosterior
 from wideopt.numerics.posterior import fit_posterior
 from wideopt.numerics.scales import Scales
 from wideopt.numerics.squared_exponential import SquaredExponentialKernel
@@ -122,13 +121,6 @@ def test_evidence_is_a_density_of_both(scales, trend, fine, uniform):
 
     found = log_joint(InfiniteKernel(ERF, Scales.ones(2)), X, Y, hyper, prior)
     torch.testing.assert_close(found[0], normal.log_prob(Y[0]) - penalty)
-
-
-def test_climbs_by_hand_leave_grain_alone(scales, uniform):
-    kernel = InfiniteKernel(ERF, scales)
-    noise = torch.tensor([NOISE]).double()
-    posterior = fit_posterior(kernel, uniform(5, 2), uniform(1, 5), noise)
-    assert PointPosterior.of(posterior) is None
 
 
 def rippled(X):

@@ -45,9 +45,12 @@ __all__ = [
     "on_warp",
     "one_by_one",
     "scaled_when_fitted",
+    "trend_or_all",
 ]
 
 State: TypeAlias = "dict[str, Any]"
+
+_TREND_SHARE = 0.5  # of points, where there is a grain
 
 
 @runtime_checkable
@@ -238,6 +241,14 @@ def incumbent(objective: Model, data: Dataset) -> float:
         # one by one: of points together the covariance would be computed, too
         posterior: Any = objective.posterior(data.X[known].unsqueeze(-2))
         return float(posterior.mean.min())
+
+
+def trend_or_all(model: Model, generator: torch.Generator) -> Model:
+    """Of a model with a grain now the trend alone, lest a search stay in a ripple."""
+    if not isinstance(model, TangentModel) or not model.has_grain:
+        return model
+    is_trend = float(torch.rand(1, generator=generator)) < _TREND_SHARE
+    return model.smooth() if is_trend else model
 
 
 def check_counts(method: object, *names: str) -> None:

@@ -44,6 +44,7 @@ from wideopt.methods.base import (
     fitted,
     one_by_one,
     scaled_when_fitted,
+    trend_or_all,
 )
 from wideopt.methods.blind import filling, is_blind, lost
 from wideopt.methods.condense import condensed
@@ -52,13 +53,11 @@ from wideopt.methods.faithful_neural_bo import FaithfulNeuralBO
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize
 from wideopt.surrogates.tangent import Tangent
-from wideopt.surrogates.tangent_model import TangentModel
 
 __all__ = ["NeuralBO", "theoretical_nu"]
 
 _RULES = ("sampled", "theory", "adaptive")
 _LOW = 0.1  # of a sampled ν; with 1 alone, runs in ten dimensions stay at the boundary
-_TREND_SHARE = 0.5  # of draws, where there is a grain
 _PAPER_ONLY = ("lam", "lr", "epochs", "batch_size")
 
 
@@ -190,7 +189,7 @@ class NeuralBO:
             if is_lost:
                 return filling(data, generator)
             factor = _sampled(generator) if nu is None else nu
-            shown = _trend_or_all(model, generator)
+            shown = trend_or_all(model, generator)
             draw = PenalizedDraw.of(shown, seed_from(generator), factor)
             return maximize(draw, data, generator, search)
 
@@ -213,14 +212,6 @@ class NeuralBO:
         gain = gain if self.nu == "adaptive" else 0.0
         nu = theoretical_nu(self.B, noise_ratio, self.alpha, gain)
         return nu, {**state, "nu": nu}
-
-
-def _trend_or_all(model: Model, generator: torch.Generator) -> Model:
-    """Of a model with a grain now the trend alone, lest a search stay in a ripple."""
-    if not isinstance(model, TangentModel) or not model.has_grain:
-        return model
-    is_trend = float(torch.rand(1, generator=generator)) < _TREND_SHARE
-    return model.smooth() if is_trend else model
 
 
 def _sampled(generator: torch.Generator) -> float:

@@ -56,6 +56,7 @@ from wideopt.methods.base import (
     incumbent,
     one_by_one,
     scaled_when_fitted,
+    trend_or_all,
 )
 from wideopt.methods.blind import filling, is_blind, lost
 from wideopt.methods.condense import condensed
@@ -99,6 +100,8 @@ class NeuralCBO:
         n_restarts: searches by gradient, 2 by default; there are none if faithful.
         bend_spread: how far each axis may be bent, as if a parameter had been given on
             a logarithmic scale, where evidence asks for it; 0 leaves all straight.
+        has_grain: whether surrogates may have a grain, ripples beside a trend, where
+            evidence asks for it; half of the points are then of the trend alone.
         is_warped: whether evidence chooses the scale of outputs: that of the objective
             logarithmic or not (`data.warp`), tails compressed or not (`data.tails`).
             Neither is ever done if faithful.
@@ -118,6 +121,7 @@ class NeuralCBO:
     n_candidates: int | None = None
     n_restarts: int | None = None
     bend_spread: float = 1.0
+    has_grain: bool = False
     is_warped: bool = True
     faithful: bool = False
     lr: float | None = None
@@ -165,6 +169,7 @@ class NeuralCBO:
             activation=self.activation,
             depth=self.depth or 1,
             bend_spread=self.bend_spread,
+            has_grain=self.has_grain,
         )
 
     def propose(
@@ -188,7 +193,8 @@ class NeuralCBO:
             if is_lost:
                 return filling(data, generator)
             model = hallucinated(surrogate, data, base, state)
-            point, need = self.chosen(model, data, generator)
+            shown = trend_or_all(model, generator)
+            point, need = self.chosen(shown, data, generator)
             needs.append(need)
             return point
 

@@ -15,7 +15,6 @@ RBF: ω ~ N(0, 1). Matérn-5/2: ω ~ t with 5 degrees of freedom, N(0, 1) / √(
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -75,8 +74,9 @@ class GPDraw:
         Z = X / m.length
         K = correlation(Z, m.Z, m.kernel)
         waves = _waves(Z, self.omega, self.a, self.b)
-        drawn: Any = m.mean + (K @ self.weights + waves).squeeze(-1)
-        return (m.shift + m.scale * drawn).mT
+        drawn = m.mean + (K @ self.weights + waves).squeeze(-1)
+        values: Tensor = m.shift + m.scale * drawn
+        return values.mT
 
 
 def _waves(Z: Tensor, omega: Tensor, a: Tensor, b: Tensor) -> Float[Tensor, "o q 1"]:
