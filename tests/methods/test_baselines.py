@@ -23,7 +23,7 @@ def mean_best(method, n_evals, n_seeds):
 @pytest.mark.parametrize(
     ("method", "n_evals", "n_seeds"),
     [
-        ("turbo", 15, 12),  # one run in seven is no better than random search
+        ("turbo", 15, 12),  # one run in seven misses the margin
         ("gp-mes", 12, 2),
         # It explores first: at 12 evaluations it is still behind random search.
         pytest.param("gp-pes", 20, 2, marks=pytest.mark.slow),
