@@ -2,7 +2,7 @@
 
 Pathwise conditioning, Wilson et al. (2020), eq. 11 and 13, with random Fourier features
 (Rahimi and Recht 2007) for the prior. BoTorch has the same; but it scrambles a Sobol
-sequence of a thousand dimensions for every draw, which takes longer than all the rest.
+sequence of a thousand dimensions for every draw, nearly half of the time of a run.
 
 Notation: as in `gp_marginals`; ω frequencies, F of them, a, b ~ N(0, 1), ε ~ N(0, s²).
 
