@@ -11,11 +11,13 @@ by construction were found by `solved`, and a test solves them again.
 - *Landscapes* are a rotated bowl with random waves, without constraints.
 - *Ripples* are a trend with fine waves along each axis, whose best point is known;
   constraints, if any, leave it feasible by little.
+- *Funnels* are the like with one wave for all axes and a cusp at the best point.
 - *Curves* are sums of functions of one variable, and so are their optima.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +49,11 @@ OPTIMA = {
     "ripples-2": 0.0,
     "ripples-3": 0.0,
     "ripples-4": 0.0,
+    "ripples-5": 0.0,
+    "ripples-6": 0.0,
+    "funnel-0": 0.0,
+    "funnel-1": 0.0,
+    "funnel-2": 0.0,
     "curves-0": 0.0,
     "curves-1": 0.0,
     "curves-2": 0.0,
@@ -56,8 +63,9 @@ _SIZES = {  # dimension and number of constraints of numbers 0, 1, ...
     "posynomial": ((4, 1), (3, 2), (5, 2), (6, 4)),
     "wells": ((2, 1), (4, 1), (3, 3), (6, 2)),
     "landscape": ((4, 0), (6, 0), (10, 0), (20, 0)),
-    "ripples": ((5, 0), (10, 0), (20, 0), (5, 2), (3, 1)),
+    "ripples": ((5, 0), (10, 0), (20, 0), (5, 2), (3, 1), (4, 1), (6, 2)),
     "curves": ((6, 0), (10, 0), (20, 0)),
+    "funnel": ((4, 1), (5, 2), (6, 1)),
 }
 
 
@@ -172,6 +180,21 @@ def _ripples(rng: np.random.Generator, d: int, k: int) -> Parts:
     return ((0.0, 1.0),) * d, f, c if k else None
 
 
+def _funnel(rng: np.random.Generator, d: int, k: int) -> Parts:
+    box, _, c = _ripples(rng, d, k)
+    center, wave = rng.uniform(0.3, 0.7, d), rng.uniform(6, 12)
+    decay, size = rng.uniform(1, 4), rng.uniform(0.1, 0.25)
+
+    def f(X: Any) -> Any:
+        Z = np.asarray(X) - center
+        swing = np.exp(np.cos(2 * np.pi * wave * Z).mean(axis=-1))
+        trend = 1.0 - np.exp(-decay * np.sqrt((Z**2).mean(axis=-1)))
+        return trend + size * (math.e - swing)
+
+    at_center = c(center) if k else None
+    return box, f, (lambda X: c(X) - at_center - 0.05) if k else None
+
+
 def _curves(rng: np.random.Generator, d: int, k: int) -> Parts:
     del k
     center, bowls = rng.uniform(0.2, 0.8, d), rng.uniform(0, 3, d)
@@ -194,6 +217,7 @@ _FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Parts]] = {
     "landscape": _landscape,
     "ripples": _ripples,
     "curves": _curves,
+    "funnel": _funnel,
 }
 
 

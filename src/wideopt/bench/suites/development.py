@@ -19,9 +19,10 @@ from wideopt.bench.task import NEURAL_CBO_CODE, Task, from_problem
 __all__ = ["SUITE"]
 
 
-_NOISY = tuple(
-    f"{name}-noisy"
-    for name in ("posynomial-0", "wells-0", "wells-1", "wells-2", "ripples-3")
+_NOISY = (
+    *("posynomial-0-noisy", "wells-0-noisy", "wells-1-noisy", "wells-2-noisy"),
+    *("ripples-3-noisy", "ripples-5-noisy", "ripples-6-noisy"),
+    *("funnel-0-noisy", "funnel-1-noisy", "funnel-2-noisy"),
 )
 _FIELDS = tuple(f"field-{i}" for i in range(8))
 _TUNING = (
