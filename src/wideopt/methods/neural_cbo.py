@@ -42,7 +42,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.acquisition.at_point import ImprovementAtPoint
-from wideopt.acquisition.bounds import LowerBounds, NegativeNeed, constraint_bounds
+from wideopt.acquisition.bounds import constraint_bounds
 from wideopt.acquisition.draws import PenalizedDraw
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
@@ -62,18 +62,17 @@ from wideopt.methods.blind import filling, is_blind, lost
 from wideopt.methods.condense import condensed
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_cbo import FaithfulNeuralCBO
-from wideopt.search.candidates import candidates
+from wideopt.methods.feasibility import explained, least_need
 from wideopt.search.design import seed_from
-from wideopt.search.maximize import Search, climb, maximize, score
+from wideopt.search.maximize import Search, maximize
 from wideopt.search.within import maximize_within
-from wideopt.surrogates.base import outputs_of, quiet
+from wideopt.surrogates.base import outputs_of
 from wideopt.surrogates.tangent import Tangent
 
-__all__ = ["NeuralCBO", "explained", "theoretical_beta"]
+__all__ = ["NeuralCBO", "theoretical_beta"]
 
 _SPREAD = 2.0  # deviation of a drawn β; with 1, runs were caught in local optima more
 _DRAW_SHARE = 0.3  # of points by Thompson sampling; without any, some runs stay local
-_CHUNK = 64  # points whose least β is computed at once
 _MARGIN = 0.1  # added to the least β that leaves a point, so that it leaves a region
 _N_JUDGED = 20  # observations, plus two a dimension, before the message
 _PAPER_ONLY = ("lr", "width")
@@ -220,7 +219,7 @@ class NeuralCBO:
         if not bounds.models:
             return maximize(improvement, data, generator, search), -math.inf
         if not bool(data.is_feasible.any()):
-            need = _least_need(bounds, data, generator, search)
+            need = least_need(bounds, data, generator, search)
             chances = LogProbabilityOfFeasibility(model, _at_most_zero(model))
             return maximize(chances, data, generator, search), need
         if float(torch.rand(1, generator=generator)) < self._share:
@@ -228,7 +227,7 @@ class NeuralCBO:
             return maximize(draw, data, generator, search), -math.inf
         if bounds.beta < 0:  # else what is known to be feasible is within the bounds
             enough = bounds.beta - _MARGIN
-            need = _least_need(bounds, data, generator, search, enough)
+            need = least_need(bounds, data, generator, search, enough)
             bounds = replace(bounds, beta=max(bounds.beta, need + _MARGIN))
         at_point = ImprovementAtPoint.of(model, best, bounds.beta)
         found = maximize_within(improvement, bounds, data, generator, search, at_point)
@@ -260,40 +259,3 @@ def theoretical_beta(B: float, R: float, delta: float, gain: float) -> float:
 
 def _at_most_zero(model: Model) -> dict[int, tuple[float | None, float | None]]:
     return dict.fromkeys(range(1, model.num_outputs), (None, 0.0))
-
-
-def _least_need(
-    bounds: LowerBounds,
-    data: Dataset,
-    generator: torch.Generator,
-    search: Search,
-    enough: float = -math.inf,
-) -> float:
-    """Min over the space of max_i u_i/σ_i; an upper bound is enough if one is low."""
-    need = NegativeNeed(bounds)
-    X = candidates(data, search.n_global // 4, search.n_local // 4, generator)
-    with quiet():
-        values = X.new_zeros(0)
-        for part in X.split(_CHUNK):
-            values = torch.cat([values, score(need, part)])
-            if -float(values.max()) <= enough:
-                return -float(values.max())
-        if -float(values.max()) <= bounds.beta or bool(data.is_feasible.any()):
-            return -float(values.max())
-        starts = X[values.argsort(descending=True, stable=True)[: search.n_restarts]]
-        climbed = climb(need, data, starts, search, generator)
-        return -max(float(score(need, climbed).max()), float(values.max()))
-
-
-def explained(state: State, need: float, confidence: float) -> State:
-    """The state with a message, if no point looks feasible; else without."""
-    rest = {k: v for k, v in state.items() if k != "message"}
-    if need <= confidence:
-        return rest
-    return {
-        **rest,
-        "message": (
-            "No point looks feasible: wherever one searches, some constraint is "
-            f"predicted to fail by at least {need:.1f} standard deviations."
-        ),
-    }
