@@ -16,6 +16,8 @@ Further:
 
 - no point is within the bounds: β grows to the least value that leaves one;
 - no feasible point is known: the probability of feasibility is maximized;
+- most of the last points lie next to the best one, amid noise: every other point comes
+  from an even look at the space (`outlook`);
 - β must exceed `confidence` before that: the message says that no point looks feasible
   (once there are 20 observations and two more a dimension: a model of fewer may be
   wrong about its own certainty).
@@ -63,6 +65,7 @@ from wideopt.methods.condense import condensed
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_cbo import FaithfulNeuralCBO
 from wideopt.methods.feasibility import explained, least_need
+from wideopt.methods.outlook import is_staying, outlook
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize
 from wideopt.search.within import maximize_within
@@ -73,6 +76,7 @@ __all__ = ["NeuralCBO", "theoretical_beta"]
 
 _SPREAD = 2.0  # deviation of a drawn β; with 1, runs were caught in local optima more
 _DRAW_SHARE = 0.3  # of points by Thompson sampling; without any, some runs stay local
+_OUTLOOK_SHARE = 0.5  # of points, where a search stays in one place amid noise
 _MARGIN = 0.1  # added to the least β that leaves a point, so that it leaves a region
 _N_JUDGED = 20  # observations, plus two a dimension, before the message
 _PAPER_ONLY = ("lr", "width")
@@ -187,10 +191,16 @@ class NeuralCBO:
         base, state = fitted(surrogate, data, state, self.cache)
         needs: list[float] = []
         is_lost = is_blind(base, data)
+        looks = self._share > 0 and is_staying(base, data)
 
         def choose(data: Dataset) -> Tensor:
+            nonlocal state
             if is_lost:
                 return filling(data, generator)
+            if looks and float(torch.rand(1, generator=generator)) < _OUTLOOK_SHARE:
+                needs.append(-math.inf)
+                point, state = self._far(data, state, generator)
+                return point
             model = hallucinated(surrogate, data, base, state)
             shown = trend_or_all(model, generator)
             point, need = self.chosen(shown, data, generator)
@@ -208,10 +218,7 @@ class NeuralCBO:
         self, model: Model, data: Dataset, generator: torch.Generator
     ) -> tuple[Float[Tensor, " d"], float]:
         """The next point, and the least β that leaves any (-∞ if that is known)."""
-        n_candidates = self.n_candidates or 1024
-        n_local = n_candidates // 2
-        n_restarts = self.n_restarts or 2
-        search = Search(n_candidates - n_local, n_local, n_restarts, 50)
+        search = self._search
         bounds = constraint_bounds(model, self._beta(model, generator))
         objective = outputs_of(model)[0]
         best = incumbent(objective, data)
@@ -232,6 +239,21 @@ class NeuralCBO:
         at_point = ImprovementAtPoint.of(model, best, bounds.beta)
         found = maximize_within(improvement, bounds, data, generator, search, at_point)
         return found.point, -math.inf
+
+    def _far(
+        self, data: Dataset, state: State, generator: torch.Generator
+    ) -> tuple[Float[Tensor, " d"], State]:
+        """A point by a draw from the outlook, and the state with what it remembers."""
+        model, known = outlook(data, state.get("outlook", {}), self.bend_spread)
+        draw = PenalizedDraw.of(model, seed_from(generator))
+        point = maximize(draw, data, generator, self._search)
+        return point, {**state, "outlook": known}
+
+    @property
+    def _search(self) -> Search:
+        n_candidates = self.n_candidates or 1024
+        n_local = n_candidates // 2
+        return Search(n_candidates - n_local, n_local, self.n_restarts or 2, 50)
 
     @property
     def _share(self) -> float:
