@@ -46,7 +46,7 @@ def test_the_section_says_where_the_reference_is_ahead(runs, tmp_path):
 
     assert "12 pairs" in easy
     assert easy.index("| auto | 1.00 |") < easy.index("| other | 2.00 | (0.000")
-    assert "| other | 1.00 | (1, F) |" in hard
+    assert "| other | 1.00 | (1, B) |" in hard
     assert ", T) |" in hard.split("random")[1].splitlines()[0]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from wideopt.bench.run_data import Curve, Run, by_task, group, padded
-from wideopt.bench.stats import benjamini_hochberg, paired_greater
+from wideopt.bench.stats import paired_greater
 
 __all__ = ["bars", "cumulative_section", "regrets", "totals"]
 
@@ -26,8 +26,8 @@ found on that seed stands for it."""
 _ABOUT_TESTS = """\
 One-sided t-tests of R_T, paired by seed since methods share a seed's initial points:
 is that of another method above that of {reference}? Each cell: (p, verdict), where T
-means so at a false discovery rate of 5% (Benjamini and Hochberg over the whole table)
-and F that it cannot be said."""
+means so at a false discovery rate of 5% (Benjamini and Hochberg over the whole table),
+B that it is below, by the opposite tests, and F that neither can be said."""
 
 
 def regrets(runs: Mapping[str, Sequence[Run]]) -> dict[str, Curve]:
@@ -113,7 +113,7 @@ def _cell(curves: Curve | None) -> str:
 def _tests(
     tasks: Mapping[str, Mapping[str, Mapping[int, float]]], methods: Sequence[str]
 ) -> str:
-    from wideopt.bench.tables import markdown, verdict
+    from wideopt.bench.tables import markdown, verdicts
 
     reference = "go-ucb" if "go-ucb" in methods else methods[0]
     tasks = {task: found for task, found in tasks.items() if reference in found}
@@ -126,11 +126,7 @@ def _tests(
             for found in tasks.values()
         ]
     )
-    adjusted = benjamini_hochberg(p.ravel()).reshape(p.shape)
-    rows = [
-        [task, *map(verdict, p_row, a_row)]
-        for task, p_row, a_row in zip(tasks, p, adjusted, strict=True)
-    ]
+    rows = [[task, *row] for task, row in zip(tasks, verdicts(p), strict=True)]
     about = _ABOUT_TESTS.format(reference=reference)
     return f"{about}\n\n{markdown(['task', *others], rows)}"
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from wideopt.bench.run_data import Run, by_task, group
-from wideopt.bench.stats import benjamini_hochberg, ranks
-from wideopt.bench.tables import cost_table, markdown, verdict
+from wideopt.bench.stats import ranks
+from wideopt.bench.tables import cost_table, markdown, verdicts
 
 __all__ = ["groups_section", "paired_ranks"]
 
@@ -25,8 +25,9 @@ _ABOUT = """\
 Mean rank of each method in each group, by the final true value, over tasks and seeds on
 which every method of the table has a run; 1 is best. A run without a feasible point
 ranks behind every run with one, by its least violation. In brackets the p of Wilcoxon's
-test of signed ranks that {reference} ranks lower, and T where it is significant at a
-false discovery rate of 5% over all groups. Then CPU seconds per suggestion."""
+test of signed ranks that {reference} ranks lower; T where it is so, and B where it
+ranks higher, at a false discovery rate of 5% over all groups, F where neither can be
+said. Then CPU seconds per suggestion."""
 
 
 def group_of(run: Run) -> str:
@@ -61,13 +62,13 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
         if method != reference and reference in methods and len(table)
     ]
     p = np.array([_p(*tables[name], reference, method) for name, method in pairs])
-    said = dict(zip(pairs, zip(p, benjamini_hochberg(p), strict=True), strict=True))
+    said = dict(zip(pairs, verdicts(p[None, :])[0], strict=True))
     for name, (methods, table) in tables.items():
         rows = [
             [
                 methods[i],
                 f"{table[:, i].mean():.2f}" if len(table) else "-",
-                verdict(*said.get((name, methods[i]), (np.nan, np.nan))),
+                said.get((name, methods[i]), "-"),
             ]
             for i in (np.argsort(table.mean(axis=0)) if len(table) else [])
         ]

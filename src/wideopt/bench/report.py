@@ -23,7 +23,8 @@ _ABOUT_TESTS = """\
 Does the reference **{reference}** reach lower values? One-sided Welch t-tests over
 seeds; H0: μ_other <= μ_reference, Ha: μ_other > μ_reference. Each cell: (p, verdict),
 where T rejects H0 at a false discovery rate of 5% (Benjamini and Hochberg over the
-whole table) and F does not."""
+whole table), B says that the reference is behind, by the opposite tests, corrected
+likewise, and F that neither can be said."""
 
 _ABOUT_KS = """\
 Kolmogorov-Smirnov p of normality, mean and sd from the sample (so p is too large:

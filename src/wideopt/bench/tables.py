@@ -25,7 +25,7 @@ __all__ = [
     "scores",
     "task_table",
     "test_table",
-    "verdict",
+    "verdicts",
 ]
 
 _LEVEL = 0.05
@@ -118,7 +118,7 @@ def normality_table(runs: Sequence[Run], name: str) -> str:
 
 
 def test_table(runs: Sequence[Run], name: str, reference: str) -> str:
-    """One-sided t-tests against the reference, as in 004, table 2: (p, T or F)."""
+    """One-sided t-tests against the reference, as in 004, table 2."""
     tasks = {task: of for task, of in by_task(runs).items() if reference in of}
     others = [m for m in group(runs, "method") if m != reference]
     samples = [scores(of, name) for of in tasks.values()]
@@ -128,19 +128,29 @@ def test_table(runs: Sequence[Run], name: str, reference: str) -> str:
             for of in samples
         ]
     ).reshape(len(tasks), len(others))
-    adjusted = benjamini_hochberg(p.ravel()).reshape(p.shape)
-    rows = [
-        [task, *map(verdict, p_row, adjusted_row)]
-        for task, p_row, adjusted_row in zip(tasks, p, adjusted, strict=True)
-    ]
+    rows = [[task, *row] for task, row in zip(tasks, verdicts(p), strict=True)]
     return markdown(["task", *others], rows)
 
 
-def verdict(p: float, adjusted: float) -> str:
-    """A cell of a table of tests: (p, T or F), by the adjusted p."""
+def verdicts(p: NDArray[np.float64]) -> list[list[str]]:
+    """Cells of a table of one-sided tests: (p, T, B or F).
+
+    T is where the reference is ahead, at a false discovery rate of 5% over the table;
+    B where it is behind, by the opposite tests, corrected likewise; F where neither can
+    be said.
+    """
+    ahead, behind = (
+        benjamini_hochberg(q.ravel()).reshape(p.shape) for q in (p, 1.0 - p)
+    )
+    rows = zip(p, ahead, behind, strict=True)
+    return [[_verdict(*cell) for cell in zip(*row, strict=True)] for row in rows]
+
+
+def _verdict(p: float, ahead: float, behind: float) -> str:
     if np.isnan(p):
         return "-"
-    return f"({p:.3g}, {'T' if adjusted <= _LEVEL else 'F'})"
+    said = "T" if ahead <= _LEVEL else "B" if behind <= _LEVEL else "F"
+    return f"({p:.3g}, {said})"
 
 
 def _p(value: float) -> str:
