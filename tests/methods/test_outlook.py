@@ -101,3 +101,24 @@ def test_points_of_the_outlook_lie_away_from_the_stay():
         points.append(point.numpy())
     distances = np.abs(np.array(points) - CENTER).max(axis=1)
     assert (distances > NEAR).mean() >= 0.5
+
+
+def test_a_restored_optimizer_looks_where_the_lost_one_would_have():
+    data = data_with_a_stay(0.05)
+    options = {"n_init": 1, "n_candidates": 128, "n_restarts": 1}
+    lost = wo.Optimizer(
+        SPACE, method="neural-cbo", n_constraints=1, seed=3, options=options
+    )
+    for x, (y, c) in zip(data.X.numpy(), data.Y.tolist(), strict=True):
+        lost.tell(x, y, [c])
+    for _ in range(6):
+        x = lost.ask()
+        lost.tell(CENTER + 0.001 * (x - CENTER), -0.45, [-0.7])  # it stays
+    assert lost.method_state["outlook"]
+    kept = json.loads(json.dumps(lost.state_dict()))
+    restored = wo.Optimizer.from_state_dict(kept)
+    for _ in range(4):
+        x = lost.ask()
+        assert np.array_equal(x, restored.ask())
+        for optimizer in (lost, restored):
+            optimizer.tell(x, float(((x - 0.5) ** 2).sum()), [x[0] - 0.9])
