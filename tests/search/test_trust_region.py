@@ -2,9 +2,12 @@
 
 import pytest
 import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
 
 import wideopt as wo
-from wideopt.search.trust_region import Region, Rules, box, perturbed
+from wideopt.data.dataset import Dataset
+from wideopt.search.mixed import improve_mixed
+from wideopt.search.trust_region import Region, Rules, box, perturbed, with_steps
 
 RULES = Rules(n_failure=4)
 
@@ -96,3 +99,27 @@ def test_a_category_moves_to_any_choice(generator):
     choices = {space.decode(x.numpy())[1] for x in X}
     assert choices == {"abc", "d", "e"}
     assert (X[:, 0] - 0.5).abs().max() <= 0.005
+
+
+def test_the_next_integers_are_always_in_reach():
+    space = wo.Space([wo.Integer(1, 10), wo.Real(0, 1), wo.Integer(1, 1000, log=True)])
+    center = torch.from_numpy(space.encode([1, 0.5, 30]))
+    limits = with_steps(space, center, box(center, 1e-3, torch.ones_like(center)))
+    reached = [space.decode(end.numpy()) for end in limits]
+    assert [(x[0], x[2]) for x in reached] == [(1, 29), (2, 31)]
+    assert limits[:, 1].tolist() == pytest.approx([0.4995, 0.5005])
+
+
+def test_walks_over_integers_stay_within_limits():
+    space = wo.Space([wo.Integer(0, 100), wo.Integer(0, 100)])
+
+    class Sum(AcquisitionFunction):
+        def forward(self, X):
+            return X.squeeze(-2).sum(dim=-1)
+
+    data = Dataset.of(space, [], [], 0)
+    start = torch.from_numpy(space.encode([50, 50]))
+    limits = with_steps(space, start, box(start, 0.2, torch.ones_like(start)))
+    for some, end in ((limits, (60, 60)), (None, (100, 100))):
+        found = improve_mixed(Sum(model=None), data, start[None, :], some)
+        assert space.decode(found[0].numpy()) == end

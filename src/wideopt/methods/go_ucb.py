@@ -35,18 +35,17 @@ from wideopt.methods.base import (
     one_by_one,
 )
 from wideopt.methods.go_ucb_fit import BallCache, Oracle, Output, grown
+from wideopt.methods.go_ucb_region import region_now, spared
 from wideopt.methods.laws import check_law, network, user_law
 from wideopt.methods.least_squares import estimated
 from wideopt.methods.parameters import Parameters
-from wideopt.search.candidates import distinct, merits
+from wideopt.search.candidates import distinct
 from wideopt.search.joint import ascend, maximize_jointly
 from wideopt.search.maximize import Search, maximize
-from wideopt.search.trust_region import Region, Rules, box, unbounded_categories
 from wideopt.space import Space
 
 __all__ = ["GoUCB"]
 
-_RULES = Rules(0.4, 0.01, 1.6, 3, 4)
 _KAPPA, _NET_KAPPA = 1.0, 0.1  # a network is optimistic enough where it is wrong
 _LAMS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # for a network; the last is mostly noise
 _OWN_LAMS = (1e-10, 1e-6, 1e-4, 1e-2)  # for a user's law, which may be exact
@@ -71,6 +70,8 @@ class GoUCB:
         horizon: T of the paper's constants; by default the next power of two.
         length: side of the trust region at the start, in the unit cube; by default 0.4
             for the network, and no region for a model of yours.
+        step_share: of what a step within the region promises, how much it must keep
+            while it leaves parameters as they are at the best point; 1 changes all.
         n_starts: random starts of each regression.
         n_candidates: points scored before the joint search.
         n_restarts: joint ascents.
@@ -87,6 +88,7 @@ class GoUCB:
     faithful: bool = False
     horizon: int | None = None
     length: float | None = None
+    step_share: float = 0.5
     n_starts: int = 2
     n_candidates: int = 768
     n_restarts: int = 6
@@ -95,7 +97,11 @@ class GoUCB:
     )
 
     def __post_init__(self) -> None:
-        check_positive(self, "kappa", "lam", "length")
+        check_positive(self, "kappa", "lam", "length", "step_share")
+        if self.step_share > 1:
+            raise InputError(
+                f"Option step_share must be 1 at most, but got {self.step_share}."
+            )
         counts = ("n_units", "n_starts", "n_candidates", "n_restarts")
         check_counts(self, *counts, *(("horizon",) if self.horizon is not None else ()))
         _check_bounds(self.bounds)
@@ -152,34 +158,22 @@ class GoUCB:
                 return ascend(now, data, generator)
             if self.is_fast:
                 return maximize(FirstOrderBound(now), data, generator, search)
-            point = maximize_jointly(now, data, generator, search)[None, :]
+            point = maximize_jointly(now, data, generator, search)
+            if limits is not None:
+                point = spared(now, data, point, self.step_share)
             # a region in a discrete space may hold nothing that is new
             known = torch.cat([data.X, data.X_pending])
-            return distinct(data.space, point, known, generator)[0]
+            return distinct(data.space, point[None, :], known, generator)[0]
 
         return one_by_one(data, n, choose), state
 
     def _region(
         self, data: Dataset, state: State
     ) -> tuple[State, Float[Tensor, "2 d"] | None]:
-        """The state with the trust region of a network, and its box."""
+        """The state with the region of a network, and its box; a law has none."""
         if self.faithful or (self.model is not None and self.length is None):
             return state, None
-        rules = replace(_RULES, length=self.length or _RULES.length)
-        region, seen = Region(rules.length), data.n
-        if "region" in state:
-            region, seen = Region(*state["region"]), state["seen"]
-        merit = merits(data)
-        if seen < data.n:
-            is_success = bool(merit[seen:].min() < merit[:seen].min())
-            region = region.after(data.n - seen, rules, is_success=is_success)
-        if region.length < rules.length_min:
-            region = Region(rules.length)
-        center = data.X[int(merit.argmin())]
-        limits = box(center, region.length, torch.ones_like(center))
-        counts = [region.length, region.n_success, region.n_failure]
-        state = {**state, "region": counts, "seen": data.n}
-        return state, unbounded_categories(data.space, limits)
+        return region_now(data, state, self.length)
 
     def parameters(self, data: Dataset, state: State) -> Parameters | None:
         """Estimates of the user's own parameters from all data; None before a fit."""

@@ -47,7 +47,7 @@ def maximize_jointly(
     free = real_dims(data.space)
     climbed, heights = climb(beliefs, starts, free, search)
     if not data.space.is_continuous:
-        walked = improve_mixed(acqf, data, snapped(data.space, climbed))
+        walked = improve_mixed(acqf, data, snapped(data.space, climbed), search.box)
         again, higher = climb(beliefs, walked, free, search)
         climbed, heights = torch.cat([again, climbed]), torch.cat([higher, heights])
     pool = torch.cat([snapped(data.space, climbed), X])

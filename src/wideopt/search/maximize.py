@@ -95,7 +95,8 @@ def maximize(
         starts = X[values.argsort(descending=True, stable=True)[: search.n_restarts]]
         climbed = climb(acqf, data, starts, search, generator, at_point)
         if not data.space.is_continuous:
-            climbed = improve_mixed(acqf, data, snapped(data.space, climbed))
+            climbed = snapped(data.space, climbed)
+            climbed = improve_mixed(acqf, data, climbed, search.box)
             climbed = climb(acqf, data, climbed, search, generator, at_point)
         climbed = snapped(data.space, climbed)
         pool = torch.cat([climbed, X])

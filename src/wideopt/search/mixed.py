@@ -16,6 +16,7 @@ from wideopt.space import Candidates, Integer, Parameter, Real, Space
 __all__ = ["improve_mixed", "neighbors", "real_dims"]
 
 _MAX_ROUNDS = 20
+_EDGE = 1e-9  # by which a point on the edge of the limits may be off
 _N_ROWS = 16  # closest candidate rows that a walk tries
 
 
@@ -62,15 +63,29 @@ def _others(parameter: Parameter, value: Any) -> list[Any]:
 
 
 def improve_mixed(
-    acqf: AcquisitionFunction, data: Dataset, points: Float[Tensor, "r d"]
+    acqf: AcquisitionFunction,
+    data: Dataset,
+    points: Float[Tensor, "r d"],
+    limits: Float[Tensor, "2 d"] | None = None,
 ) -> Float[Tensor, "r d"]:
-    """Walk each point to its best neighbor until none is better."""
-    return torch.stack([_walk(acqf, data.space, point) for point in points])
+    """Walk each point to its best neighbor, within limits, until none is better."""
+    return torch.stack([_walk(acqf, data.space, point, limits) for point in points])
 
 
-def _walk(acqf: AcquisitionFunction, space: Space, point: Tensor) -> Tensor:
+def _walk(
+    acqf: AcquisitionFunction,
+    space: Space,
+    point: Tensor,
+    limits: Float[Tensor, "2 d"] | None,
+) -> Tensor:
     for _ in range(_MAX_ROUNDS):
-        pool = torch.cat([point[None, :], neighbors(space, point)])
+        steps = neighbors(space, point)
+        if limits is not None:
+            low, high = limits.to(steps)
+            is_in = (steps >= low - _EDGE) & (steps <= high + _EDGE)
+            # a point that begins outside may stay so where the step does not lead
+            steps = steps[(is_in | (steps == point)).all(dim=1)]
+        pool = torch.cat([point[None, :], steps])
         with torch.no_grad():
             values = acqf(pool.unsqueeze(-2)).nan_to_num(nan=-torch.inf)
         best = int(values.argmax())

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from wideopt.search.candidates import snapped
 from wideopt.search.design import seed_from, sobol_points
-from wideopt.space import Categorical, Space
+from wideopt.space import Categorical, Integer, Space
 
-__all__ = ["Region", "Rules", "box", "perturbed", "unbounded_categories"]
+__all__ = ["Region", "Rules", "box", "perturbed", "unbounded_categories", "with_steps"]
 
 _N_PERTURBED = 20  # coordinates that a candidate changes on average, at most
 
@@ -84,6 +84,21 @@ def unbounded_categories(
     for parameter, s in zip(space.parameters, space.slices, strict=True):
         if isinstance(parameter, Categorical):
             wider[0, s], wider[1, s] = 0.0, 1.0
+    return wider
+
+
+def with_steps(
+    space: Space, center: Float[Tensor, " d"], bounds: Float[Tensor, "2 d"]
+) -> Float[Tensor, "2 d"]:
+    """The box, with the next integers on both sides of the center in it."""
+    wider = bounds.clone()
+    values = space.decode(center.detach().cpu().numpy())
+    for parameter, s, value in zip(space.parameters, space.slices, values, strict=True):
+        if isinstance(parameter, Integer):
+            ends = max(value - 1, parameter.low), min(value + 1, parameter.high)
+            low, high = (float(parameter.encode(end)[0]) for end in ends)
+            wider[0, s] = wider[0, s].clamp_max(low)
+            wider[1, s] = wider[1, s].clamp_min(high)
     return wider
 
 
