@@ -50,6 +50,14 @@ def test_the_section_says_where_the_reference_is_ahead(runs, tmp_path):
     assert ", T) |" in hard.split("random")[1].splitlines()[0]
 
 
+def test_three_pairs_are_too_few_to_be_behind(runs, tmp_path):
+    few = [run for run in runs if run.task == "hard--a"]
+    hard = groups_section(few, tmp_path, "auto")
+
+    assert "3 pairs" in hard
+    assert "| other | 1.00 | (1, F) |" in hard  # of three, 1/8 at the least
+
+
 @pytest.mark.parametrize("name", ["random", "peer:optuna-tpe", "peer:cma"])
 def test_batches(name):
     task = bench.get("arena").task("batch--branin", is_smoke=True)

@@ -62,7 +62,8 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
         if method != reference and reference in methods and len(table)
     ]
     p = np.array([_p(*tables[name], reference, method) for name, method in pairs])
-    said = dict(zip(pairs, verdicts(p[None, :])[0], strict=True))
+    p = p.reshape(1, len(pairs), 2)
+    said = dict(zip(pairs, verdicts(p[..., 0], p[..., 1])[0], strict=True))
     for name, (methods, table) in tables.items():
         rows = [
             [
@@ -81,8 +82,11 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
 
 def _p(
     methods: list[str], table: NDArray[np.float64], reference: str, other: str
-) -> float:
+) -> tuple[float, float]:
+    """The p that the reference ranks lower, and that it ranks higher."""
     gaps = table[:, methods.index(other)] - table[:, methods.index(reference)]
     if not gaps.any():
-        return np.nan
-    return float(stats.wilcoxon(gaps, alternative="greater").pvalue)
+        return np.nan, np.nan
+    ahead = stats.wilcoxon(gaps, alternative="greater").pvalue
+    behind = stats.wilcoxon(gaps, alternative="less").pvalue
+    return float(ahead), float(behind)

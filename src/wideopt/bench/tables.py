@@ -132,16 +132,18 @@ def test_table(runs: Sequence[Run], name: str, reference: str) -> str:
     return markdown(["task", *others], rows)
 
 
-def verdicts(p: NDArray[np.float64]) -> list[list[str]]:
+def verdicts(
+    p: NDArray[np.float64], opposite: NDArray[np.float64] | None = None
+) -> list[list[str]]:
     """Cells of a table of one-sided tests: (p, T, B or F).
 
     T is where the reference is ahead, at a false discovery rate of 5% over the table;
     B where it is behind, by the opposite tests, corrected likewise; F where neither can
-    be said.
+    be said. The p of the opposite tests are 1 - p, as of t-tests, unless given: ranks
+    are discrete, and theirs are greater.
     """
-    ahead, behind = (
-        benjamini_hochberg(q.ravel()).reshape(p.shape) for q in (p, 1.0 - p)
-    )
+    both = p, 1.0 - p if opposite is None else opposite
+    ahead, behind = (benjamini_hochberg(q.ravel()).reshape(p.shape) for q in both)
     rows = zip(p, ahead, behind, strict=True)
     return [[_verdict(*cell) for cell in zip(*row, strict=True)] for row in rows]
 
