@@ -51,14 +51,27 @@ def test_a_search_without_a_feasible_point_stays_nowhere():
 
 
 def test_thinned_rows_are_apart_and_leave_no_gap():
-    X = data_with_a_stay(0.05).X
-    rows = thinned(X)
+    data = data_with_a_stay(0.05)
+    X, rows = data.X, thinned(data)
     gaps = (X[:, None, :] - X[None, rows, :]).abs().amax(dim=-1)
     assert bool((gaps.min(dim=1).values <= 0.03).all())
     apart = gaps[rows] + torch.eye(len(rows))
     assert float(apart.min()) > 0.03
     # what has been chosen stays chosen when more comes
-    assert thinned(X[:20]).tolist() == [i for i in rows.tolist() if i < 20]
+    first = data.selected(torch.arange(20))
+    assert thinned(first).tolist() == [i for i in rows.tolist() if i < 20]
+
+
+def test_a_failure_next_to_a_success_stays_in_sight():
+    points = [np.array(x) for x in ([0.5, 0.5], [0.51, 0.5], [0.52, 0.5], [0.1, 0.1])]
+    trials = [
+        (x, Trial(x, state="failed") if i in (1, 2) else Trial(x, float(i)))
+        for i, x in enumerate(points)
+    ]
+    data = Dataset.of(SPACE, trials, [], 0)
+    rows = thinned(data)
+    assert rows.tolist() == [0, 1, 3]
+    assert data.selected(rows).Z.shape == (3, 2)  # with the constraint of crashes
 
 
 def test_the_outlook_takes_ripples_for_noise():

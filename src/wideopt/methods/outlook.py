@@ -47,18 +47,28 @@ def is_staying(model: Model, data: Dataset) -> bool:
 
 def outlook(data: Dataset, state: State, bend_spread: float) -> tuple[Model, State]:
     """A smooth model of objective and constraints, and what it remembers."""
-    few = data.selected(thinned(data.X))
+    few = data.selected(thinned(data))
     surrogate = Tangent(activation="erf", bend_spread=bend_spread)
     return fitted(surrogate, few, state)
 
 
-def thinned(X: Float[Tensor, "n d"]) -> Int[Tensor, " m"]:
-    """The rows that are farther than a gap from those before them."""
+def thinned(data: Dataset) -> Int[Tensor, " m"]:
+    """The rows that are farther than a gap from those before them.
+
+    A failure is compared with failures only: next to a success it tells where the edge
+    is of what works.
+    """
+    kinds = [(data.is_failed == kind).nonzero().flatten() for kind in (False, True)]
+    rows = torch.cat([rows[_apart(data.X[rows])] for rows in kinds])
+    return rows.sort().values
+
+
+def _apart(X: Float[Tensor, "n d"]) -> Int[Tensor, " m"]:
     kept: list[int] = []
     for i, x in enumerate(X):
         if bool((_gaps(X[kept], x) > _GAP).all()):
             kept.append(i)
-    return torch.tensor(kept, device=X.device)
+    return torch.tensor(kept, dtype=torch.long, device=X.device)
 
 
 def _gaps(X: Float[Tensor, "m d"], x: Float[Tensor, " d"]) -> Float[Tensor, " m"]:
