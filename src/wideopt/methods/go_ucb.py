@@ -71,7 +71,8 @@ class GoUCB:
         length: side of the trust region at the start, in the unit cube; by default 0.4
             for the network, and no region for a model of yours.
         step_share: of what a step within the region promises, how much it must keep
-            while it leaves parameters as they are at the best point; 1 changes all.
+            while it leaves parameters as they are at the best point; 1 changes all,
+            as is always done with constraints or after a failure.
         n_starts: random starts of each regression.
         n_candidates: points scored before the joint search.
         n_restarts: joint ascents.

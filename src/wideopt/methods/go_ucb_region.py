@@ -63,7 +63,13 @@ def spared(
     point: Float[Tensor, " d"],
     share: float,
 ) -> Float[Tensor, " d"]:
-    """The sparing step toward a point, or the point if that step is known already."""
+    """The sparing step toward a point, or the point if that step is known already.
+
+    With constraints it is the point: what a step promises is then mostly that less of
+    them is violated, and a share of that is a point that is infeasible for sure.
+    """
+    if len(beliefs) > 1:
+        return point
     center = data.X[int(merits(data).argmin())]
     step = sparing(FirstStep(beliefs), data.space, center, point, share)
     known = torch.cat([data.X, data.X_pending])
