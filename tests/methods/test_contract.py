@@ -192,6 +192,18 @@ def test_awkward_outcomes(method, ring, outcome):
     assert opt.best.n_evals == 6
 
 
+def test_a_value_may_be_missing_for_the_first_time_between_two_fits(method, ring):
+    points = [np.array(x) for x in optimizer("random", ring, seed=5).ask(16)]
+    opt = optimizer(method, ring)
+    for x in points:
+        tell(opt, ring, x)
+    # an ask learns at 16, and the next time at 18
+    opt.tell(opt.ask(), 1.0, [-1.0, math.nan])
+    opt.tell(opt.ask(), 1.0, [math.nan, -1.0])
+    opt.ask()
+    assert opt.best.n_evals == 18
+
+
 def test_points_never_asked_are_welcome(explorer, a_problem):
     opt = optimizer(explorer, a_problem)
     told = optimizer("random", a_problem, seed=9).ask(5)

@@ -26,6 +26,7 @@ from wideopt.data.warp import Warp
 from wideopt.exceptions import InputError
 from wideopt.surrogates.base import Surrogate, outputs_of, quiet
 from wideopt.surrogates.physics import Physics
+from wideopt.surrogates.runs import are_alike
 from wideopt.surrogates.tangent import Tangent
 from wideopt.surrogates.tangent_model import TangentModel
 from wideopt.surrogates.warp_evidence import scale_evidence
@@ -135,14 +136,16 @@ def fitted(
     Hyper-parameters are learned anew after every observation at first, then each time
     the data have grown by an eighth, so that learning costs O(1) fits per doubling. It
     starts from the last ones, and after each growth by a half from scratch, lest an
-    early mistake should last. Between two of these, a model that can grow grows, row
-    by row. `Z` are other columns than those of the data, row by row as they.
+    early mistake should last. They are learned at once when an output is missing where
+    others of its batch are known, since a batch sees the same rows. Between two of
+    these, a model that can grow grows, row by row. `Z` are other columns than those of
+    the data, row by row as they.
     """
     Z = data.Z if Z is None else Z
     is_known = state.get("n_columns") == Z.shape[1]
     is_fresh = 2 * data.n >= 3 * state.get("searched_at", 0) or not is_known
     with quiet(), torch.no_grad():
-        if not is_due(data.n, Z.shape[1], state):
+        if not is_due(data.n, Z.shape[1], state) and _is_served(Z, state["hyper"]):
             model = _continued(surrogate, data, Z, state, cache or ModelCache())
             return model, state
         with torch.enable_grad():
@@ -157,6 +160,12 @@ def fitted(
     if cache is not None:
         _keep(cache, model, learned["hyper"])
     return model, {**state, **learned}
+
+
+def _is_served(Z: Float[Tensor, "n columns"], hyper: Any) -> bool:
+    """Whether the batches of outputs that were learned together still suit the data."""
+    runs = hyper.get("runs", []) if isinstance(hyper, dict) else []
+    return are_alike(Z, [run["outputs"] for run in runs])
 
 
 def _continued(

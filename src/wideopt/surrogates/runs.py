@@ -12,7 +12,7 @@ from botorch.models.model import Model, ModelList
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["joined", "recipes_of", "rows_of", "runs_of"]
+__all__ = ["are_alike", "joined", "recipes_of", "rows_of", "runs_of"]
 
 
 def runs_of(Y: Float[Tensor, "n outputs"]) -> list[list[int]]:
@@ -27,11 +27,17 @@ def runs_of(Y: Float[Tensor, "n outputs"]) -> list[list[int]]:
     return runs
 
 
+def are_alike(Y: Float[Tensor, "n outputs"], runs: Sequence[Sequence[int]]) -> bool:
+    """Whether the outputs of each run are still known at the same rows."""
+    known = ~Y.isnan()
+    return all(bool((known[:, run] == known[:, run[:1]]).all()) for run in runs)
+
+
 def rows_of(
     X: Float[Tensor, "n d"], Y: Float[Tensor, "n outputs"], run: list[int]
 ) -> tuple[Float[Tensor, "k d"], Float[Tensor, "k o"]]:
-    """The rows at which a run of outputs is known."""
-    known = ~Y[:, run[0]].isnan()
+    """The rows at which all outputs of a run are known."""
+    known = ~Y[:, run].isnan().any(dim=1)
     return X[known], Y[known][:, run]
 
 
