@@ -4,6 +4,7 @@ A suggestion of a model costs a fit, so data are told rather than asked where th
 the same.
 """
 
+import itertools
 import json
 import math
 
@@ -202,6 +203,14 @@ def test_a_value_may_be_missing_for_the_first_time_between_two_fits(method, ring
     opt.tell(opt.ask(), 1.0, [math.nan, -1.0])
     opt.ask()
     assert opt.best.n_evals == 18
+
+
+def test_pending_points_under_constraints(method, ring):
+    opt = optimizer(method, ring)
+    for x in optimizer("random", ring, seed=5).ask(8):
+        tell(opt, ring, x)
+    points = [opt.ask() for _ in range(6)]  # a draw is made in three of ten
+    assert not any(same([x], [y]) for x, y in itertools.combinations(points, 2))
 
 
 def test_points_never_asked_are_welcome(explorer, a_problem):

@@ -284,7 +284,7 @@ def _farthest(X: Float[Tensor, "n d"], data: Dataset) -> Float[Tensor, " d"]:
 
 def _aware(model: Model, data: Dataset) -> list[Any]:
     """Each output, had every pending point come out at its posterior mean."""
-    outputs = outputs_of(model)
+    outputs: list[Any] = list(outputs_of(model))
     X = data.X_pending
     if X.shape[0] == 0:
         return outputs
@@ -292,5 +292,6 @@ def _aware(model: Model, data: Dataset) -> list[Any]:
     with torch.no_grad():
         for output in outputs:
             posterior: Any = output.posterior(X)
-            aware.append(output.condition_on_observations(X, posterior.mean))
+            # unlike a conditioned model, an extended one can be drawn from
+            aware.append(output.extended(X, posterior.mean))
     return aware
