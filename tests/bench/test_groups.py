@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wideopt import bench
-from wideopt.bench.groups import groups_section, paired_ranks
+from wideopt.bench.groups import groups_section, ranks_of_all, ranks_present
 from wideopt.bench.single import run_one
 
 
@@ -27,17 +27,30 @@ def runs(make_run):
 
 
 def test_ranks_by_hand(runs):
-    methods, table = paired_ranks([r for r in runs if r.task.startswith("easy")])
+    methods, table = ranks_present([r for r in runs if r.task.startswith("easy")])
 
     assert methods == ["auto", "other", "random"]
     assert table.shape == (12, 3)
     assert np.array_equal(table.mean(axis=0), [1, 2, 3])
 
 
-def test_a_seed_that_a_method_lacks_is_left_out(runs):
+def test_a_run_that_a_method_lacks_is_no_rank(runs):
     some = [r for r in runs if not (r.method == "other" and r.seed == 2)]
-    _, table = paired_ranks([r for r in some if r.task == "easy--a"])
-    assert len(table) == 2
+    methods, table = ranks_present([r for r in some if r.task == "easy--a"])
+    covered, common = ranks_of_all(methods, table, "auto")
+
+    assert np.array_equal(table[2], [1, np.nan, 2], equal_nan=True)
+    assert covered == methods
+    assert np.array_equal(common, [[1, 2, 3]] * 2)
+
+
+def test_a_method_with_few_runs_is_tested_but_not_ranked(runs, tmp_path):
+    some = [r for r in runs if not (r.method == "other" and r.task[-1] in "bcd")]
+    easy = groups_section(some, tmp_path, "auto").split("### ")[1]
+
+    assert "over 12 pairs" in easy
+    assert "| random | 2.00 | 12 | 12 | 0 | (0.000" in easy
+    assert "| other | - | 3 | 3 | 0 | (0.125, F) |" in easy
 
 
 def test_the_section_says_where_the_reference_is_ahead(runs, tmp_path):
@@ -45,8 +58,8 @@ def test_the_section_says_where_the_reference_is_ahead(runs, tmp_path):
     easy, hard = text.split("### ")[1:]
 
     assert "12 pairs" in easy
-    assert easy.index("| auto | 1.00 |") < easy.index("| other | 2.00 | (0.000")
-    assert "| other | 1.00 | (1, B) |" in hard
+    assert easy.index("| auto | 1.00 |") < easy.index("| other | 2.00 | 12 | 12 | 0 |")
+    assert "| other | 1.00 | 12 | 0 | 12 | (1, B) |" in hard
     assert ", T) |" in hard.split("random")[1].splitlines()[0]
 
 
@@ -55,7 +68,7 @@ def test_three_pairs_are_too_few_to_be_behind(runs, tmp_path):
     hard = groups_section(few, tmp_path, "auto")
 
     assert "3 pairs" in hard
-    assert "| other | 1.00 | (1, F) |" in hard  # of three, 1/8 at the least
+    assert "| other | 1.00 | 3 | 0 | 3 | (1, F) |" in hard  # of three, 1/8 at the least
 
 
 @pytest.mark.parametrize("name", ["random", "peer:optuna-tpe", "peer:cma"])

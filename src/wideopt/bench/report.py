@@ -15,6 +15,7 @@ from wideopt.bench.tables import (
     task_table,
     test_table,
 )
+from wideopt.bench.twins import borrowed_runs
 from wideopt.exceptions import InputError
 
 __all__ = ["write_report", "write_reports"]
@@ -48,7 +49,7 @@ def write_reports(
         folders = sorted(path for path in results.glob("*") if path.is_dir())
     else:
         folders = [results / suite]
-    found = {folder.name: load_runs(folder) for folder in folders}
+    found = {folder.name: _runs(folder) for folder in folders}
     found = {name: runs for name, runs in found.items() if runs}
     if not found:
         raise InputError(f"There are no records in {' or '.join(map(str, folders))}.")
@@ -56,6 +57,15 @@ def write_reports(
         write_report(runs, _suite(name), name, out, reference)
         for name, runs in found.items()
     ]
+
+
+def _runs(folder: Path) -> list[Run]:
+    """The records of a folder, and those of other suites that count here, too."""
+    own, suite = load_runs(folder), every_suite().get(folder.name)
+    if not own or suite is None:
+        return own
+    borrowed = borrowed_runs(suite, folder.parent, own)
+    return sorted(own + borrowed, key=lambda run: (run.task, run.method, run.seed))
 
 
 def _suite(folder: str) -> Suite | None:

@@ -32,6 +32,7 @@ from wideopt.bench.record import (
 from wideopt.bench.single import header
 from wideopt.bench.suite import Suite
 from wideopt.bench.task import Task, parse_noise
+from wideopt.bench.twins import twin_record
 
 __all__ = ["Job", "jobs_of", "run_jobs", "unsettled"]
 
@@ -53,6 +54,7 @@ class Job:
     seed: int
     path: Path
     max_seconds: float | None
+    twin: tuple[Path, str] | None = None  # the record that would do, and its mark
 
     @property
     def journal(self) -> Path:
@@ -118,6 +120,9 @@ def jobs_of(
             seed=seed,
             path=record_path(results.resolve(), folder, task.name, contender, seed),
             max_seconds=max_seconds,
+            twin=None
+            if is_smoke or noise is not None
+            else _twin(suite, name, task, contender, seed, results.resolve()),
         )
         for seed in seeds
         for name, task in made.items()
@@ -125,10 +130,27 @@ def jobs_of(
     ]
 
 
+def _twin(
+    suite: Suite,
+    name: str,
+    task: Task,
+    contender: Contender,
+    seed: int,
+    results: Path,
+) -> tuple[Path, str] | None:
+    twin = suite.twin(name, contender.label)
+    return None if twin is None else twin_record(twin, task, seed, results)
+
+
 def unsettled(jobs: Iterable[Job]) -> list[Job]:
-    """The jobs without a record that counts."""
+    """The jobs without a record that counts, their own or their twin's."""
     return [
-        job for job in jobs if not is_settled(load(job.path), job.mark, job.max_seconds)
+        job
+        for job in jobs
+        if not any(
+            is_settled(load(path), mark, job.max_seconds)
+            for path, mark in filter(None, [(job.path, job.mark), job.twin])
+        )
     ]
 
 

@@ -11,7 +11,7 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wideopt.bench.task import Task
 from wideopt.exceptions import InputError
@@ -20,11 +20,23 @@ from wideopt.methods import nearest
 if TYPE_CHECKING:
     from wideopt.bench.run_data import Run
 
-__all__ = ["SMOKE", "Suite", "every_suite", "get", "register"]
+__all__ = ["SMOKE", "Suite", "Twin", "every_suite", "get", "register"]
 
 SMOKE = "-smoke"  # ends the folder of a suite's smoke size
 
 _TABLE: dict[str, "Suite"] = {}
+
+
+class Twin(NamedTuple):
+    """A run of another suite that is the same: see `wideopt.bench.twins`."""
+
+    suite: str
+    task: str
+    method: str
+
+
+def _no_twin(task: str, method: str) -> Twin | None:  # noqa: ARG001
+    return None
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,8 @@ class Suite:
         n_seeds: seeds per task unless stated.
         is_per_task: whether a report shows each task, or only the whole.
         section: maps (runs, folder for figures) to a further section in Markdown.
+        twin: maps (task, method) to the run of another suite that is the same, if any;
+            not for the smoke size.
     """
 
     name: str
@@ -54,6 +68,7 @@ class Suite:
     n_seeds: int = 10
     is_per_task: bool = True
     section: Callable[[Sequence[Run], Path], str] | None = None
+    twin: Callable[[str, str], Twin | None] = _no_twin
 
     def tasks(self, is_smoke: bool) -> tuple[str, ...]:
         """The names of the tasks of one size."""

@@ -9,6 +9,9 @@ A task is named GROUP--PROBLEM:
 - `mixed`: hyper-parameters of classifiers, real, integer and categorical together;
 - `large`: 20 to 100 dimensions, 200 to 1,000 evaluations;
 - `batch`: four evaluations at a time.
+
+The six problems of Neural-CBO and the tuning tasks are shared with the suites
+`neural-cbo` and `go-ucb`: a run recorded there counts here.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wideopt.bench.suite import Suite, get, register
+from wideopt.bench.suite import Suite, Twin, get, register
 from wideopt.bench.task import Noise, Task, from_problem
 from wideopt.problems import get as get_problem
 
@@ -27,11 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUPS", "SUITE"]
 
-_CONSTRAINED = (
+_PAPER = (
     *("branin-disk", "simionescu", "gas-transmission", "ackley-constrained"),
-    *("hartmann-ball", "speed-reducer", "pressure-vessel", "welded-beam"),
-    *("tension-spring", "three-bar-truss", "cantilever-beam", "tubular-column"),
-    *("himmelblau", "car-side-impact", "i-beam"),
+    *("hartmann-ball", "speed-reducer"),
+)
+_DESIGNS = (
+    *("pressure-vessel", "welded-beam", "tension-spring", "three-bar-truss"),
+    *("cantilever-beam", "tubular-column", "himmelblau", "car-side-impact", "i-beam"),
 )
 _PLAIN = ("branin", "hartmann-6", "ackley-5", "levy-6", "rosenbrock-4", "griewank-10")
 _LARGE = {
@@ -44,7 +49,7 @@ _LARGE = {
 _TUNING = ("forest-wdbc", "mlp-wdbc", "boosting-pima", "forest-pima")
 
 GROUPS = {
-    "constrained": _CONSTRAINED,
+    "constrained": _PAPER + _DESIGNS,
     "bbob": tuple(f"f{f:02}-d{d:02}-i1" for d in (2, 5, 10) for f in range(1, 25)),
     "noisy": tuple(f"{name}-{share}" for name in _PLAIN for share in ("1%", "10%")),
     "mixed": _TUNING,
@@ -79,6 +84,17 @@ def _task(group: str, name: str) -> Task:
     return from_problem(problem, n_evals=100 if problem.dim == 2 else 200)
 
 
+def _twin(name: str, method: str) -> Twin | None:
+    """`auto` is `neural-cbo` with constraints, and `neural-bo` without."""
+    group, _, problem = name.partition("--")
+    if group == "constrained" and problem in _PAPER:
+        return Twin("neural-cbo", problem, "neural-cbo" if method == "auto" else method)
+    if group == "mixed":
+        label = "neural-bo" if method == "auto" else method
+        return Twin("go-ucb", f"{problem}-mixed", label)
+    return None
+
+
 def _section(runs: Sequence[Run], folder: Path) -> str:
     from wideopt.bench.groups import groups_section
 
@@ -102,5 +118,6 @@ SUITE = register(
         reference="auto",
         is_per_task=False,
         section=_section,
+        twin=_twin,
     )
 )
