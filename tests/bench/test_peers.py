@@ -13,6 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 SHRUNK = {
     "botorch-logei": "[num_restarts=1,raw_samples=16]",
+    "botorch-qlognei": "[num_restarts=1,raw_samples=16]",
     "optuna-gp": "",
     "optuna-tpe": "",
     "cma": "",

@@ -69,6 +69,11 @@ PEERS = {
         "botorch_logei:LogEI",
         "botorch",
     ),
+    "botorch-qlognei": _Peer(
+        "BoTorch: SingleTaskGP, log noisy expected improvement",
+        "botorch_logei:LogNEI",
+        "botorch",
+    ),
     "cma": _Peer("CMA-ES, augmented Lagrangian", "cma_es:CMA", "cma"),
     "hebo": _Peer("HEBO, or its GeneralBO with constraints", "hebo_bo:Hebo", "HEBO"),
     "optuna-gp": _Peer("Optuna's GPSampler", "optuna_samplers:GP", "optuna"),

@@ -13,6 +13,9 @@ by construction were found by `solved`, and a test solves them again.
   constraints, if any, leave it feasible by little.
 - *Funnels* are the like with one wave for all axes and a cusp at the best point.
 - *Curves* are sums of functions of one variable, and so are their optima.
+- *Valleys* are curved and narrow, with values over orders of magnitude.
+
+`fresh` draws as many more as are wanted, without constraints and on one scale.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from scipy.optimize import minimize
 
 from wideopt.problems import Problem
 
-__all__ = ["NAMES", "OPTIMA", "generated", "solved"]
+__all__ = ["FAMILIES", "NAMES", "OPTIMA", "fresh", "generated", "solved"]
 
 Array = NDArray[np.float64]
 
@@ -211,6 +214,19 @@ def _curves(rng: np.random.Generator, d: int, k: int) -> Parts:
     return ((0.0, 1.0),) * d, lambda X: each(X).sum(axis=-1) - least, None
 
 
+def _valley(rng: np.random.Generator, d: int, k: int) -> Parts:
+    del k
+    center, turn = rng.uniform(-1, 1, d), rng.uniform(0.5, 1.5, d - 1)
+    steep = 10 ** rng.uniform(0.5, 2, d - 1)
+
+    def f(X: Any) -> Any:
+        Z = 4.0 * np.asarray(X) - 2.0
+        off = Z[..., 1:] - turn * (Z[..., :-1] ** 2 - 1.0)
+        return (steep * off**2).sum(axis=-1) + ((Z - center) ** 2).sum(axis=-1)
+
+    return ((0.0, 1.0),) * d, f, None
+
+
 _FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Parts]] = {
     "posynomial": _posynomial,
     "wells": _wells,
@@ -218,7 +234,23 @@ _FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Parts]] = {
     "ripples": _ripples,
     "curves": _curves,
     "funnel": _funnel,
+    "valley": _valley,
 }
+
+FAMILIES = tuple(_FAMILIES)
+
+
+def fresh(family: str, d: int, number: int) -> Callable[[Any], Any]:
+    """Another function of a family, on the unit cube, with mean 0 and deviation 1.
+
+    It is none of `NAMES`.
+    """
+    rng = np.random.default_rng([1_000 + FAMILIES.index(family), d, number])
+    box, f, _ = _FAMILIES[family](rng, d, 0)
+    low, high = np.array(box).T
+    values = f(_sample(box))
+    mean, sd = float(values.mean()), float(values.std())
+    return lambda X: (f(low + (high - low) * np.asarray(X)) - mean) / sd
 
 
 def _sample(box: tuple[tuple[float, float], ...], n: int = 4096) -> Array:

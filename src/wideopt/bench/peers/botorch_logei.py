@@ -4,7 +4,8 @@ Initial points: training data. Constraints: one more `SingleTaskGP` each,
 `LogConstrainedExpectedImprovement`; `LogProbabilityOfFeasibility` until a feasible
 point is known. The incumbent is the best feasible observation. Models are fitted
 afresh at every ask; settings: num_restarts = 10, raw_samples = 512. Batches: one point
-after the other with qLogNEI, which knows those before it.
+after the other with qLogNEI, which knows those before it. `LogNEI` is qLogNEI always,
+which BoTorch recommends where there is noise.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from wideopt.bench.contender import Observation
 from wideopt.bench.peers._cube import Points
 from wideopt.bench.task import Task
 
-__all__ = ["LogEI"]
+__all__ = ["LogEI", "LogNEI"]
 
 
 class LogEI:
@@ -88,6 +89,14 @@ class LogEI:
                 sequential=True,
             )
         return [self._points.decode(point.numpy()) for point in found]
+
+
+class LogNEI(LogEI):
+    """Log noisy expected improvement by BoTorch, one point at a time or several."""
+
+    def ask(self) -> Any:
+        """Fit the models and maximize the acquisition."""
+        return self.ask_many(1)[0]
 
 
 def _fitted(X: Tensor, Y: Tensor) -> Model:

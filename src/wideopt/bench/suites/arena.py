@@ -112,8 +112,9 @@ SUITE = register(
         ),
         make=_make,
         methods=(
-            *("auto", "turbo", "scbo", "peer:botorch-logei", "peer:optuna-tpe"),
-            *("peer:optuna-gp", "peer:smac", "peer:hebo", "peer:cma", "random"),
+            *("auto", "turbo", "scbo", "peer:botorch-logei", "peer:botorch-qlognei"),
+            *("peer:optuna-tpe", "peer:optuna-gp", "peer:smac", "peer:hebo"),
+            *("peer:cma", "random"),
         ),
         reference="auto",
         is_per_task=False,
