@@ -4,8 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from wideopt import Categorical, Integer, Optimizer, Real, Space
 from wideopt.bench.contender import PEERS, Observation
-from wideopt.bench.peers._cube import penalized
+from wideopt.bench.peers._cube import KindPoints, penalized
 from wideopt.bench.single import run_one
 
 # their own, and those of the libraries below them
@@ -54,6 +55,59 @@ def test_hebo_runs(parabola, has_constraints):
     task = replace(parabola if has_constraints else free(parabola), n_evals=6)
     record = run_one("peer:hebo", task, 0)
     assert (record["status"], record["error"]) == ("complete", None)
+
+
+@pytest.fixture
+def mixed(parabola):
+    """A task with a logarithmic real, integers and choices."""
+    space = Space(
+        {
+            "rate": Real(1e-4, 1.0, log=True),
+            "depth": Integer(1, 7),
+            "width": Integer(2, 500, log=True),
+            "kind": Categorical(["a", "b", "c"]),
+            "is_wide": Categorical([True, False]),
+        }
+    )
+
+    def outputs(x):
+        far = abs(np.log10(x["rate"]) + 2) + abs(x["depth"] - 3) + (x["kind"] != "b")
+        return float(far + abs(np.log(x["width"] / 30)) + x["is_wide"]), ()
+
+    return replace(parabola, space=space, n_constraints=0, outputs=outputs, n_evals=14)
+
+
+def test_parameters_go_to_peers_in_their_kind_and_come_back(mixed):
+    points = KindPoints(mixed.space)
+    assert [name for name, _ in points.items] == [
+        "u000",
+        "u001",
+        "u002",
+        "u003",
+        "u006",
+    ]
+    optimizer = Optimizer(mixed.space, method="random", seed=3)
+    for x in optimizer.ask(20):
+        found = points.encode(x)
+        assert (found["u001"], found["u002"]) == (x["depth"], x["width"])
+        assert found["u003"].endswith(x["kind"])
+        back = points.decode(found)
+        assert back == {**x, "rate": pytest.approx(x["rate"])}
+    beyond = {"u000": 1.2, "u001": 9, "u002": 1, "u003": "2:c", "u006": "1:False"}
+    edge = {"rate": 1.0, "depth": 7, "width": 2, "kind": "c", "is_wide": False}
+    assert points.decode(beyond) == edge
+
+
+@pytest.mark.parametrize("name", ["hebo", "smac"])
+def test_mixed_spaces_run_as_they_are(mixed, name):
+    pytest.importorskip(name)
+    record = run_one(f"peer:{name}", mixed, 0)
+    assert (record["status"], record["error"]) == ("complete", None)
+    columns = record["trajectory"]
+    assert len(columns["y"]) == 14
+    random = run_one("random", mixed, 0)["trajectory"]
+    assert columns["x"][:5] == random["x"][:5]
+    assert columns["x"][10:] != random["x"][10:]
 
 
 def test_a_missing_peer_says_what_to_install(parabola, monkeypatch):

@@ -1,4 +1,4 @@
-"""A new problem for every seed, drawn by chance: for choices that one set would mislead.
+"""A new problem for every seed, drawn by chance: one set for all would mislead.
 
 A task is named GROUP--FAMILY-D: a family of `generated`, in D dimensions, with 20 D
 evaluations. Groups are `plain`; `noisy`, with noise of 10% of the function's deviation;
