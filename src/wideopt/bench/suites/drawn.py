@@ -1,6 +1,6 @@
 """A new problem for every seed, drawn by chance: one set for all would mislead.
 
-A task is named GROUP--FAMILY-D: a family of `generated`, in D dimensions, with 20 D
+A task is named GROUP--FAMILY-D: a family of `families`, in D dimensions, with 20 D
 evaluations. Groups are `plain`; `noisy`, with noise of 10% of the function's deviation;
 `calm`, with 1%; `batch`, four evaluations at a time. No figure of it is a claim.
 """
