@@ -83,11 +83,6 @@ class ImprovementAtPoint:
         slopes[0] = -log_slope * du - sigma_slope[0] / sigma[0]
         return values, slopes
 
-    def first(self, x: Float[ndarray, " d"]) -> tuple[float, Float[ndarray, " d"]]:
-        """-log EI alone and its gradient."""
-        values, slopes = self(x)
-        return float(values[0]), slopes[0]
-
     def restricted(self, constraints: list[int]) -> ImprovementAtPoint:
         """The same with some of the constraints only."""
         kept = [0, *(i + 1 for i in constraints)]

@@ -29,12 +29,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from botorch.acquisition.analytic import LogExpectedImprovement
 from botorch.models.model import Model, ModelList
 from jaxtyping import Float
 from torch import Tensor
 
-from wideopt.acquisition.at_point import ImprovementAtPoint
 from wideopt.acquisition.draws import PenalizedDraw
 from wideopt.data.dataset import Dataset
 from wideopt.exceptions import InputError
@@ -44,8 +42,6 @@ from wideopt.methods.base import (
     check_counts,
     check_positive,
     fitted,
-    hallucinated,
-    incumbent,
     one_by_one,
     scaled_when_fitted,
     trend_or_all,
@@ -73,8 +69,6 @@ class NeuralBO:
         nu: exploration ν, the factor of the posterior's deviation: a number, "sampled"
             anew for every draw between 0.1 and 1, or computed by "theory" or
             "adaptive"; by default sampled, and 1 if faithful.
-        improve_share: of points that maximize expected improvement instead of
-            minimizing a draw; not with constraints, and not if faithful.
         B: bound on the objective's norm, for a computed ν; outputs are standardized.
         R: deviation of the noise, for a computed ν; by default √λ.
         alpha: probability that the bound behind a computed ν fails.
@@ -102,7 +96,6 @@ class NeuralBO:
     """
 
     nu: float | str | None = None
-    improve_share: float = 0.0
     B: float = 1.0
     R: float | None = None
     alpha: float = 0.1
@@ -191,14 +184,10 @@ class NeuralBO:
         search = Search(n_candidates - n_local, n_local, self.n_restarts or 4)
 
         is_lost = is_blind(model, data)
-        share = self.improve_share if data.Z.shape[1] == 1 else 0.0
 
         def choose(data: Dataset) -> Tensor:
             if is_lost:
                 return filling(data, generator)
-            if float(torch.rand(1, generator=generator)) < share:
-                known = hallucinated(surrogate, data, model, state)
-                return _improving(known, data, generator, search)
             factor = _sampled(generator) if nu is None else nu
             shown = trend_or_all(model, generator)
             draw = PenalizedDraw.of(shown, seed_from(generator), factor)
@@ -223,18 +212,6 @@ class NeuralBO:
         gain = gain if self.nu == "adaptive" else 0.0
         nu = theoretical_nu(self.B, noise_ratio, self.alpha, gain)
         return nu, {**state, "nu": nu}
-
-
-def _improving(
-    model: Model, data: Dataset, generator: torch.Generator, search: Search
-) -> Tensor:
-    """The point of greatest expected improvement on the best mean."""
-    shown = trend_or_all(model, generator)
-    best = incumbent(shown, data)
-    improvement = LogExpectedImprovement(shown, best_f=best, maximize=False)
-    quick = ImprovementAtPoint.of(shown, best, 0.0)
-    at_point = None if quick is None else quick.first
-    return maximize(improvement, data, generator, search, at_point)
 
 
 def _sampled(generator: torch.Generator) -> float:
