@@ -53,6 +53,16 @@ def test_a_method_with_few_runs_is_tested_but_not_ranked(runs, tmp_path):
     assert "| other | - | 3 | 3 | 0 | (0.125, F) |" in easy
 
 
+def test_runs_of_the_reference_alone_count_for_nothing(runs, tmp_path):
+    more = [dataclasses.replace(r, seed=s) for r in runs for s in range(3, 9)]
+    alone = [run for run in more if run.method == "auto"]
+    easy = groups_section(runs + alone, tmp_path, "auto").split("### ")[1]
+
+    assert "over 12 pairs" in easy
+    assert "| other | 2.00 | 12 | 12 | 0 |" in easy
+    assert "| auto | - | 24 |" in groups_section(alone, tmp_path, "auto")
+
+
 def test_the_section_says_where_the_reference_is_ahead(runs, tmp_path):
     text = groups_section(runs, tmp_path, "auto")
     easy, hard = text.split("### ")[1:]

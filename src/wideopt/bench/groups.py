@@ -26,13 +26,13 @@ _SHARE = 0.5  # of the reference's runs, for a method to be among the mean ranks
 _ABOUT = """\
 In each group the methods by their mean rank, by the final true value, over the tasks
 and seeds on which all of them have a run; 1 is best. A method with fewer than half of
-the runs of {reference} is not among these (-), but it is tested like the others: on
-every task and seed where both have a run, ranks are those among all methods with a run
-there. `better` and `worse` count where {reference} ranks lower and higher. In brackets
-the p of Wilcoxon's test of signed ranks that {reference} ranks lower; T where it is so,
-and B where it ranks higher, at a false discovery rate of 5% over all groups, F where
-neither can be said. A run without a feasible point ranks behind every run with one, by
-its least violation. Then CPU seconds per suggestion."""
+the runs that {reference} has beside others is not among these (-), but it is tested
+like the others: on every task and seed where both have a run, ranks are those among all
+methods with a run there. `better` and `worse` count where {reference} ranks lower and
+higher. In brackets the p of Wilcoxon's test of signed ranks that {reference} ranks
+lower; T where it is so, and B where it ranks higher, at a false discovery rate of 5%
+over all groups, F where neither can be said. A run without a feasible point ranks
+behind every run with one, by its least violation. Then CPU seconds per suggestion."""
 
 _Ranks = NDArray[np.float64]
 
@@ -62,7 +62,11 @@ def ranks_present(runs: Sequence[Run]) -> tuple[list[str], _Ranks]:
 def ranks_of_all(
     methods: Sequence[str], table: _Ranks, reference: str
 ) -> tuple[list[str], _Ranks]:
-    """The methods with enough runs, and their ranks where all of these have one."""
+    """The methods with enough runs, and their ranks where all of these have one.
+
+    Where one method alone was run there is nothing to rank.
+    """
+    table = table[np.isfinite(table).sum(axis=1) > 1]
     n_runs = np.isfinite(table).sum(axis=0)
     least = _SHARE * n_runs[methods.index(reference)] if reference in methods else 1
     chosen = [i for i, n in enumerate(n_runs) if n >= least]
@@ -84,12 +88,14 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
     parts = ["## Ranks by group", _ABOUT.format(reference=reference)]
     for name, (methods, table) in tables.items():
         covered, common = ranks_of_all(methods, table, reference)
-        mean = dict(zip(covered, common.mean(axis=0), strict=True))
+        mean = (
+            dict(zip(covered, common.mean(axis=0), strict=True)) if len(common) else {}
+        )
         order = sorted(methods, key=lambda m: (mean.get(m, np.inf), m))
         rows = [
             [
                 method,
-                f"{mean[method]:.2f}" if method in mean and len(common) else "-",
+                f"{mean[method]:.2f}" if method in mean else "-",
                 *_counts(methods, table, reference, method),
                 said.get((name, method), "-"),
             ]
