@@ -66,3 +66,13 @@ def test_tasks_of_the_suite_drawn_differ_by_seed():
         columns = run_one("random", smoke, seed)["trajectory"]
         expected = [fresh("landscape", 2, seed)(x) for x in np.array(columns["x"])]
         assert columns["y"] == pytest.approx(expected)
+
+
+def test_mixed_configs_are_places_in_the_cube():
+    task = bench.get("drawn").task("mixed--bowl-3")
+    plain = fresh("bowl", 3, 1)
+    at = {choice: {"x0": 0.3, "x1": choice, "x2": 6} for choice in "abcd"}
+    found = {choice: task.seeded(1).truth(x)[0] for choice, x in at.items()}
+
+    expected = [plain([0.3, place / 3, 0.5]) for place in range(4)]
+    assert sorted(found.values()) == pytest.approx(sorted(expected))
