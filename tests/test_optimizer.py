@@ -99,6 +99,21 @@ def test_the_budget_does_not_move_the_design():
     assert np.array_equal(short.ask(5), long.ask(5))
 
 
+@pytest.mark.parametrize(
+    ("n_evals", "n_init"), [(None, 16), (48, 16), (47, 15), (24, 8), (9, 5), (1, 5)]
+)
+def test_of_a_small_budget_the_design_takes_a_third(n_evals, n_init):
+    assert wo.Optimizer([(0, 1)] * 8, n_evals=n_evals).n_init == n_init
+
+
+def test_a_small_budget_is_not_all_design():
+    first, second = (wo.Optimizer([(0, 1)] * 8, seed=0, n_evals=n) for n in (10, 30))
+    for opt in (first, second):
+        for x in opt.ask(5):
+            opt.tell(x, float(x.sum()))
+    assert not np.array_equal(first.ask(), second.ask())
+
+
 def test_a_batch_is_as_the_points_one_by_one(opt):
     other = wo.Optimizer(BOX, method="random", seed=0)
     assert np.array_equal(opt.ask(9), [other.ask() for _ in range(9)])

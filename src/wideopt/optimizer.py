@@ -30,6 +30,7 @@ from wideopt.space import Config, Space
 __all__ = ["Optimizer"]
 
 _FORMAT = 1
+_LEAST_INIT, _MOST_INIT = 5, 20
 _SAME = 1e-9  # in the unit cube: a told point this near a pending one is that point
 
 
@@ -43,7 +44,8 @@ class Optimizer:
         space: a list of (low, high) pairs or parameters, or a dict of them by name.
         method: a name out of `wideopt.methods()`.
         n_constraints: how many constraint values every `tell` brings.
-        n_evals: the budget, for methods whose settings depend on it.
+        n_evals: the budget, if there is one; of a small one the initial design takes
+            less.
         pde: physics of the objective, a `PDE` or a list of them, for `pinn-bo`; `auto`
             then chooses that.
         seed: the same seed and the same tells give the same points.
@@ -85,8 +87,13 @@ class Optimizer:
         self._told: list[int] = []  # indices of finished trials, in the order told
 
     def _n_init(self) -> int:
-        """By dimension only: a budget that is raised later must not move the design."""
-        return min(max(5, 2 * len(self.space)), 20)
+        """By dimension, and at most a third of the budget, lest nothing be learned.
+
+        The points of a smaller design are the first ones of a larger one, so a run
+        whose budget is raised goes on with the design that this budget asks for.
+        """
+        most = math.inf if self.n_evals is None else self.n_evals // 3
+        return int(max(_LEAST_INIT, min(2 * len(self.space), _MOST_INIT, most)))
 
     @property
     def n_asked(self) -> int:

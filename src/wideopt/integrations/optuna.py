@@ -36,7 +36,7 @@ class WideoptSampler(BaseSampler):
         seed: the same seed and the same trials give the same suggestions.
         constraints: names of the constraints, also those that are user attributes; by
             default all that any trial has set.
-        n_evals: the number of trials, for methods whose settings depend on it.
+        n_evals: the number of trials, if it is known; see `Optimizer`.
         options: settings of the method, `n_init` and `device`.
     """
 

@@ -48,7 +48,8 @@ def minimize(
         space: a list of (low, high) pairs or parameters, or a dict of them by name.
         method: a name out of `wideopt.methods()`.
         n_evals: evaluations in total, including those a resumed study already holds.
-        n_init: size of the initial space-filling design; by default from the dimension.
+        n_init: size of the initial space-filling design; by default from the dimension,
+            and beyond 5 at most a third of `n_evals`.
         n_constraints: inferred from the first evaluation if not given.
         pde: physics of the objective, a `PDE` or a list of them, for `pinn-bo`; `auto`
             then chooses that.
