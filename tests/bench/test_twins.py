@@ -80,7 +80,7 @@ def test_borrowed_runs_bear_the_names_of_the_suite(guest, results):
 def test_a_report_of_the_arena_counts_runs_of_other_suites(tmp_path):
     for suite, task, method in (
         ("arena", "mixed--mlp-wdbc", "peer:optuna-tpe"),
-        ("go-ucb", "mlp-wdbc-mixed", "neural-bo"),
+        ("go-ucb", "mlp-wdbc-mixed", "auto"),
     ):
         record = run_one("random", make(task, False), 0, suite=suite)
         record["method"] = method
@@ -91,7 +91,7 @@ def test_a_report_of_the_arena_counts_runs_of_other_suites(tmp_path):
     text = path.read_text()
     assert "over 1 pairs" in text
     assert "auto" in text
-    assert "neural-bo" not in text
+    assert "mlp-wdbc-mixed" not in text
 
 
 def test_twins_are_the_same_tasks():
@@ -109,5 +109,5 @@ def test_auto_goes_by_the_names_of_what_it_chooses():
     arena = get("arena")
     assert arena.twin("constrained--branin-disk", "auto").method == "neural-cbo"
     assert arena.twin("constrained--branin-disk", "scbo").method == "scbo"
-    assert arena.twin("mixed--mlp-wdbc", "auto").method == "neural-bo"
+    assert arena.twin("mixed--mlp-wdbc", "auto").method == "auto"
     assert arena.twin("constrained--i-beam", "auto") is None

@@ -27,12 +27,15 @@ def account(name: str, why: str, data: Dataset, state: State) -> str:
 
 
 def _networks(runs: list[dict[str, Any]]) -> str:
-    architectures = Tangent().architectures()
+    architectures = Tangent(has_curves=True).architectures()
     said = []
     for member in runs[0]["members"]:
         a = architectures[member["index"]]
         share = member["weights"][0]
-        said.append(f"{a.activation} networks of depth {a.depth} ({share:.0%})")
+        kind = f"{a.activation} networks of depth {a.depth}"
+        if a.is_additive:
+            kind = "sums of functions of one parameter each"
+        said.append(f"{kind} ({share:.0%})")
     return " and ".join(said)
 
 

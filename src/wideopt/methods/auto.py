@@ -1,10 +1,17 @@
-"""The default: the method that has measured best so far, for every kind of problem.
+"""The default: what has measured best so far, for every kind of problem.
 
-With a PDE that is `pinn-bo`, with constraints `neural-cbo`, else `neural-bo`.
+With a PDE that is `pinn-bo`, with constraints `neural-cbo`, else `neural-bo` and, for
+one point in three, `turbo`: a trust region around the best point, with a GP of its own,
+gets along with what wide networks explain badly, such as sharp ridges that no axis
+follows and separate peaks. The region knows all observations, and is known to `neural-
+bo`. It waits until a model of the networks has been made, and rests where that has
+learned nothing (see `blind`), where there are finitely many configs, and beyond 1,000
+observations, since a GP's time grows with their cube.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,35 +20,49 @@ from jaxtyping import Float
 from torch import Tensor
 
 from wideopt.data.dataset import Dataset
+from wideopt.exceptions import InputError
 from wideopt.methods.account import account
 from wideopt.methods.base import Method, State
+from wideopt.methods.condense import N_MAX
 from wideopt.methods.neural_bo import NeuralBO
 from wideopt.methods.neural_cbo import NeuralCBO
 from wideopt.methods.parameters import Parameters
 from wideopt.methods.pinn_bo import PinnBO
+from wideopt.methods.turbo import Turbo
 from wideopt.space import Space
 
 __all__ = ["Auto"]
 
+_REGION = "One point in three comes from a trust region around the best one (turbo)."
+
 
 @dataclass(frozen=True)
 class Auto:
-    """`pinn-bo`, `neural-cbo` or `neural-bo` in its default settings.
+    """`pinn-bo`, `neural-cbo`, or `neural-bo` with `turbo`, in their default settings.
 
     Attributes:
+        region_share: of points that come from a trust region, where there are neither
+            a PDE nor constraints.
         pde: physics of the objective; `Optimizer(..., pde=...)` sets it.
         is_maximized: whether the PDE is of what is maximized; `maximize` sets it.
         verbose: whether the message of a result tells what was chosen, and why.
     """
 
+    region_share: float = 1 / 3
     pde: Any = None
     is_maximized: bool = False
     verbose: bool = False
     physics: PinnBO | None = field(init=False, repr=False)
     constrained: NeuralCBO = field(default_factory=NeuralCBO, init=False, repr=False)
     free: NeuralBO = field(default_factory=NeuralBO, init=False, repr=False)
+    region: Turbo = field(default_factory=Turbo, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not 0 <= self.region_share < 1:
+            raise InputError(
+                "Option region_share must be at least 0 and below 1, but got "
+                f"{self.region_share}."
+            )
         physics = None
         if self.pde is not None:
             physics = PinnBO(pde=self.pde, is_maximized=self.is_maximized)
@@ -61,16 +82,42 @@ class Auto:
     def propose(
         self, data: Dataset, n: int, state: State, generator: torch.Generator
     ) -> tuple[Float[Tensor, "n d"], State]:
-        """The points of the chosen method."""
+        """The points of the chosen method, and of the region."""
         name, why, method = self._chosen(data)
+        own = {k: v for k, v in state.items() if k not in ("message", "said", "region")}
+        said = str(state.get("said" if self.verbose else "message", ""))
+        own |= {"message": said} if said else {}
+        region = state.get("region", {})
+        n_region = self._n_region(data, n, own, generator) if method is self.free else 0
+        near = data.X[:0]
+        if n_region:
+            near, region = self.region.propose(data, n_region, region, generator)
+            data = data.with_pending(near)
+        far = data.X[:0]
+        if n > n_region:
+            far, own = method.propose(data, n - n_region, own, generator)
+        points = torch.cat([near, far])
+        state = {**own, "region": region} if region else own
         if not self.verbose:
-            return method.propose(data, n, state, generator)
-        rest = {k: v for k, v in state.items() if k not in ("message", "said")}
-        own = {"message": state["said"]} if state.get("said") else {}
-        points, state = method.propose(data, n, {**rest, **own}, generator)
-        said = str(state.get("message", ""))
-        told = " ".join(filter(None, [said, account(name, why, data, state)]))
-        return points, {**state, "said": said, "message": told}
+            return points, state
+        said = str(own.get("message", ""))
+        told = [said, account(name, why, data, own), _REGION if region else ""]
+        return points, {**state, "said": said, "message": " ".join(filter(None, told))}
+
+    def _n_region(
+        self, data: Dataset, n: int, own: State, generator: torch.Generator
+    ) -> int:
+        """How many of n points the region chooses."""
+        is_lost = "hyper" not in own or bool(own.get("message"))
+        if (
+            is_lost
+            or self.region_share == 0
+            or data.n > N_MAX
+            or math.isfinite(data.space.n_configs)
+        ):
+            return 0
+        u = torch.rand(n, generator=generator, dtype=torch.float64)
+        return int((u < self.region_share).sum())
 
     def _chosen(self, data: Dataset) -> tuple[str, str, Method]:
         if self.physics is not None:

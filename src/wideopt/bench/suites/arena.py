@@ -85,13 +85,12 @@ def _task(group: str, name: str) -> Task:
 
 
 def _twin(name: str, method: str) -> Twin | None:
-    """`auto` is `neural-cbo` with constraints, and `neural-bo` without."""
+    """The runs of other suites; `auto` is `neural-cbo` where there are constraints."""
     group, _, problem = name.partition("--")
     if group == "constrained" and problem in _PAPER:
         return Twin("neural-cbo", problem, "neural-cbo" if method == "auto" else method)
     if group == "mixed":
-        label = "neural-bo" if method == "auto" else method
-        return Twin("go-ucb", f"{problem}-mixed", label)
+        return Twin("go-ucb", f"{problem}-mixed", method)
     return None
 
 
