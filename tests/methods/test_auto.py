@@ -55,7 +55,7 @@ def test_the_share_is_met(share):
     method = opt._method
     data, state = opt._data(), opt.method_state
     counts = [
-        method._n_region(data, 5, state, wo.search.design.generator_for(seed, 0))
+        method._n_region(data, 5, state, {}, wo.search.design.generator_for(seed, 0))
         for seed in range(200)
     ]
     assert np.mean(counts) == pytest.approx(5 * share, abs=0.3)

@@ -33,6 +33,7 @@ from wideopt.space import Space
 
 __all__ = ["Auto"]
 
+_SHORT = 0.15  # a side at which a region has found nothing, where networks have not
 _REGION = "One point in three comes from a trust region around the best one (turbo)."
 
 
@@ -88,7 +89,9 @@ class Auto:
         said = str(state.get("said" if self.verbose else "message", ""))
         own |= {"message": said} if said else {}
         region = state.get("region", {})
-        n_region = self._n_region(data, n, own, generator) if method is self.free else 0
+        n_region = 0
+        if method is self.free:
+            n_region = self._n_region(data, n, own, region, generator)
         near = data.X[:0]
         if n_region:
             near, region = self.region.propose(data, n_region, region, generator)
@@ -105,19 +108,28 @@ class Auto:
         return points, {**state, "said": said, "message": " ".join(filter(None, told))}
 
     def _n_region(
-        self, data: Dataset, n: int, own: State, generator: torch.Generator
+        self,
+        data: Dataset,
+        n: int,
+        own: State,
+        region: State,
+        generator: torch.Generator,
     ) -> int:
         """How many of n points the region chooses."""
-        is_lost = "hyper" not in own or bool(own.get("message"))
-        if (
-            is_lost
-            or self.region_share == 0
-            or data.n > N_MAX
-            or math.isfinite(data.space.n_configs)
-        ):
+        if self.region_share == 0 or not self._has_region(data, own, region):
             return 0
         u = torch.rand(n, generator=generator, dtype=torch.float64)
         return int((u < self.region_share).sum())
+
+    def _has_region(self, data: Dataset, own: State, region: State) -> bool:
+        is_early = "hyper" not in own
+        if is_early or data.n > N_MAX or math.isfinite(data.space.n_configs):
+            return False
+        if not own.get("message"):
+            return True
+        y = data.Y[~data.is_failed, 0]
+        is_constant = bool(y.min() == y.max())
+        return not is_constant and region.get("length", math.inf) > _SHORT
 
     def _chosen(self, data: Dataset) -> tuple[str, str, Method]:
         if self.physics is not None:
