@@ -32,7 +32,9 @@ methods with a run there. `better` and `worse` count where {reference} ranks low
 higher. In brackets the p of Wilcoxon's test of signed ranks that {reference} ranks
 lower; T where it is so, and B where it ranks higher, at a false discovery rate of 5%
 over all groups, F where neither can be said. A run without a feasible point ranks
-behind every run with one, by its least violation. Then CPU seconds per suggestion."""
+behind every run with one, by its least violation. Then CPU seconds per suggestion. The
+first table has the mean ranks of all groups, and for methods with few runs, in
+brackets, `better` and `worse`."""
 
 _Ranks = NDArray[np.float64]
 
@@ -85,12 +87,11 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
     }
     tables = {name: ranks_present(own) for name, own in of_group.items()}
     said = _tests(tables, reference)
+    means = {name: _means(*of, reference) for name, of in tables.items()}
     parts = ["## Ranks by group", _ABOUT.format(reference=reference)]
+    parts.append(_overview(tables, means, reference))
     for name, (methods, table) in tables.items():
-        covered, common = ranks_of_all(methods, table, reference)
-        mean = (
-            dict(zip(covered, common.mean(axis=0), strict=True)) if len(common) else {}
-        )
+        mean, n_common = means[name]
         order = sorted(methods, key=lambda m: (mean.get(m, np.inf), m))
         rows = [
             [
@@ -102,12 +103,48 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
             for method in order
         ]
         header = ["method", "mean rank", "pairs", "better", "worse"]
-        parts.append(
-            f"### {name}: mean ranks over {len(common)} pairs of task and seed"
-        )
+        parts.append(f"### {name}: mean ranks over {n_common} pairs of task and seed")
         parts.append(markdown([*header, f"{reference} is ahead"], rows))
         parts.append(cost_table(of_group[name]))
     return "\n\n".join(parts)
+
+
+def _means(
+    methods: Sequence[str], table: _Ranks, reference: str
+) -> tuple[dict[str, float], int]:
+    """The mean rank of each method with enough runs, and over how many pairs."""
+    covered, common = ranks_of_all(methods, table, reference)
+    if not len(common):
+        return {}, 0
+    return dict(zip(covered, common.mean(axis=0).tolist(), strict=True)), len(common)
+
+
+def _overview(
+    tables: dict[str, tuple[list[str], _Ranks]],
+    means: dict[str, tuple[dict[str, float], int]],
+    reference: str,
+) -> str:
+    """All groups in one table, methods in the order of their mean over groups."""
+
+    def cell(name: str, method: str) -> str:
+        (methods, table), (mean, _) = tables[name], means[name]
+        if method in mean:
+            return f"{mean[method]:.2f}"
+        if method not in methods or reference not in methods or method == reference:
+            return "-"
+        _, better, worse = _counts(methods, table, reference, method)
+        return f"({better} : {worse})"
+
+    ranked: dict[str, list[float]] = {}
+    for name, (methods, _) in tables.items():
+        for method in methods:
+            known = ranked.setdefault(method, [])
+            known += [means[name][0][method]] if method in means[name][0] else []
+    order = sorted(
+        ranked, key=lambda m: (-len(ranked[m]), float(np.mean(ranked[m] or [0.0])), m)
+    )
+    rows = [[method, *(cell(name, method) for name in tables)] for method in order]
+    return markdown(["method", *tables], rows)
 
 
 def _tests(
