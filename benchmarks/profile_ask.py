@@ -28,6 +28,7 @@ STEPS = {  # what to call a step: the file and name of its function
     "bounds of constraints at candidates": ("bounds.py", "excess"),
     "climbing": ("maximize.py", "climb"),
     "climbing under constraints": ("within.py", "end"),
+    "the trust region": ("turbo.py", "propose"),
 }
 
 
@@ -36,7 +37,12 @@ def shares(profile: cProfile.Profile) -> tuple[float, dict[str, float]]:
     stats: Any = pstats.Stats(profile)
     found = dict.fromkeys(STEPS, 0.0)
     total = 0.0
-    for (path, _, name), (_, _, _, cumulated, _) in stats.stats.items():
+    for (path, _, name), (_, _, _, everywhere, callers) in stats.stats.items():
+        cumulated = everywhere - sum(  # what is a part of the trust region's step
+            called[3]
+            for caller, called in callers.items()
+            if caller[0].endswith("/region_life.py")
+        )
         if path.endswith("optimizer.py") and name == "ask":
             total = cumulated
         for step, (file, function) in STEPS.items():
