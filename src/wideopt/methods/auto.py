@@ -3,9 +3,11 @@
 With a PDE that is `pinn-bo`, with constraints `neural-cbo`, else `neural-bo` and, for
 one point in three, `turbo`: a trust region around the best point, with a GP of its own,
 gets along with what wide networks explain badly, such as sharp ridges that no axis
-follows and separate peaks. The region knows all observations, and is known to `neural-
-bo`. It waits until a model of the networks has been made, and rests where that has
-learned nothing (see `blind`), where there are finitely many configs, and beyond 1,000
+follows and separate peaks. Each sees the points of the other.
+
+The region waits until there is a model of the networks. Where that takes the values for
+noise (see `blind`), it goes on until it has shrunk without finding anything. It rests
+where all values are equal, where there are finitely many configs, and beyond 1,000
 observations, since a GP's time grows with their cube.
 """
 
@@ -34,7 +36,6 @@ from wideopt.space import Space
 __all__ = ["Auto"]
 
 _SHORT = 0.15  # a side at which a region has found nothing, where networks have not
-_REGION = "One point in three comes from a trust region around the best one (turbo)."
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,10 @@ class Auto:
         if not self.verbose:
             return points, state
         said = str(own.get("message", ""))
-        told = [said, account(name, why, data, own), _REGION if region else ""]
+        told = [said, account(name, why, data, own)]
+        if region:
+            share = f"{self.region_share:.0%}"
+            told.append(f"Of points, {share} come from a trust region (turbo).")
         return points, {**state, "said": said, "message": " ".join(filter(None, told))}
 
     def _n_region(
