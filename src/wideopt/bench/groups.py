@@ -17,7 +17,7 @@ from scipy import stats
 
 from wideopt.bench.run_data import Run, by_task, group
 from wideopt.bench.stats import ranks
-from wideopt.bench.tables import cost_table, markdown, verdicts
+from wideopt.bench.tables import cost_table, markdown, pace_table, verdicts
 
 __all__ = ["groups_section", "ranks_of_all", "ranks_present"]
 
@@ -32,9 +32,10 @@ methods with a run there. `better` and `worse` count where {reference} ranks low
 higher. In brackets the p of Wilcoxon's test of signed ranks that {reference} ranks
 lower; T where it is so, and B where it ranks higher, at a false discovery rate of 5%
 over all groups, F where neither can be said. A run without a feasible point ranks
-behind every run with one, by its least violation. Then CPU seconds per suggestion. The
-first table has the mean ranks of all groups, and for methods with few runs, in
-brackets, `better` and `worse`."""
+behind every run with one, by its least violation. Then CPU seconds per suggestion: with
+n observations, and the median over a run, with the median ratio of {reference}'s to it
+over the tasks and seeds that both have. The first table has the mean ranks of all
+groups, and for methods with few runs, in brackets, `better` and `worse`."""
 
 _Ranks = NDArray[np.float64]
 
@@ -106,6 +107,7 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
         parts.append(f"### {name}: mean ranks over {n_common} pairs of task and seed")
         parts.append(markdown([*header, f"{reference} is ahead"], rows))
         parts.append(cost_table(of_group[name]))
+        parts.append(pace_table(of_group[name], reference))
     return "\n\n".join(parts)
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "cost_table",
     "markdown",
     "normality_table",
+    "pace_table",
     "rank_table",
     "scores",
     "task_table",
@@ -194,3 +195,35 @@ def _near(n: NDArray[np.int64], seconds: NDArray[np.float64], at: int) -> float:
     """The mean over the suggestions within a tenth of n."""
     is_near = np.abs(n - at) <= max(1, at // 10)
     return float(seconds[is_near].mean()) if is_near.any() else np.nan
+
+
+def pace_table(runs: Sequence[Run], reference: str) -> str:
+    """The typical seconds of a suggestion in a run, and the reference's share of them.
+
+    Of each run the median over its suggestions after the initial design; then the
+    median over runs, and over the tasks and seeds that both have, of the ratio.
+    """
+    paces = {
+        method: {(run.task, run.seed): _pace(run) for run in of}
+        for method, of in group(runs, "method").items()
+    }
+    own = paces.get(reference, {})
+    rows = []
+    for method, of in paces.items():
+        ratios = [own[key] / pace for key, pace in of.items() if key in own]
+        share = f"{_number(_median(ratios))} ({np.isfinite(ratios).sum()})"
+        is_other = method != reference and len(ratios) > 0
+        rows.append(
+            [method, _number(_median([*of.values()])), share if is_other else "-"]
+        )
+    return markdown(["method", "s per suggestion", f"{reference}: ratio (pairs)"], rows)
+
+
+def _pace(run: Run) -> float:
+    seconds = run.suggest_cpu[run.n_init :]
+    return max(float(np.median(seconds)), 1e-5) if len(seconds) else np.nan
+
+
+def _median(values: Sequence[float]) -> float:
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.median(finite)) if finite else np.nan
