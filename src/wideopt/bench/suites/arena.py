@@ -6,7 +6,8 @@ A task is named GROUP--PROBLEM:
   evaluations in 2-D, else 200;
 - `bbob`: COCO's 24 functions in 2, 5 and 10 dimensions, 20 d evaluations;
 - `noisy`: six functions with noise of 1% and of 10% of their standard deviation;
-- `mixed`: hyper-parameters of classifiers, real, integer and categorical together;
+- `mixed`: hyper-parameters of three classifiers on three data sets, real, integer and
+  categorical together;
 - `large`: 20 to 100 dimensions, 200 to 1,000 evaluations;
 - `batch`: four evaluations at a time.
 
@@ -21,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wideopt.bench.applications.tuning import CLASSIFIERS, DATA_SETS
 from wideopt.bench.suite import Suite, Twin, get, register
 from wideopt.bench.task import Noise, Task, from_problem
 from wideopt.problems import get as get_problem
@@ -46,7 +48,7 @@ _LARGE = {
     "rosenbrock-50": 500,
     "ackley-100": 1000,
 }
-_TUNING = ("forest-wdbc", "mlp-wdbc", "boosting-pima", "forest-pima")
+_TUNING = tuple(f"{name}-{data}" for data in DATA_SETS for name in CLASSIFIERS)
 
 GROUPS = {
     "constrained": _PAPER + _DESIGNS,
