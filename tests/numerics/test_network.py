@@ -111,6 +111,29 @@ def test_neural_cbo_parametrization(depth, generator, uniform):
         torch.testing.assert_close(paper, 2.0**power * mine)
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_without_gain_it_is_neural_cbo_as_printed(depth, generator, uniform):
+    X = uniform(5, 4)
+    settings = {"depth": depth, "activation": "relu", "readout": "fixed"}
+    arch = Architecture(**settings, width=16, has_gain=False)
+    weights = arch.initial_weights(3, generator)
+    moved = (weights[0] + 0.1, *weights[1:])  # zero at θ_0
+    torch.testing.assert_close(arch.forward(moved, X), neural_cbo(moved, X))
+    ours = gram(arch.forward, weights, X)[:depth]
+    for mine, paper in zip(ours, gram(neural_cbo, weights, X), strict=False):
+        torch.testing.assert_close(mine, paper)
+    folded, halves = fold(arch, weights)
+    assert folded.width == 8
+    torch.testing.assert_close(sum(gram(folded.forward, halves, X)[:depth]), sum(ours))
+
+
+def test_without_gain_inner_weights_are_standard_normal(generator):
+    arch = Architecture(depth=2, width=400, activation="relu", has_gain=False)
+    inner = arch.initial_weights(3, generator)[1]
+    assert inner[:200, :200].std() == pytest.approx(1.0, rel=0.02)
+    assert not inner[:200, 200:].any()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -28,8 +28,8 @@ The papers' parametrizations, for relu (which is homogeneous), w̃ being their w
               λ‖θ - θ_0‖² here, and their learning rate η is m η here.
     Neural-CBO  ã of eq. 1 has 1/√m outside the weights as here, no gain, Ψ_l ~ N(0, 1):
               ã = 2^(-L+1/2) h, and layer l's part of <g̃, g̃'> is that of k times
-              2^(1-2L) for l = 1, 2^(2-2L) for 2 <= l <= L.
-A constant factor is absorbed by the output scale.
+              2^(1-2L) for l = 1, 2^(2-2L) for 2 <= l <= L. That is has_gain=False.
+A constant factor is absorbed by the output scale; the last is none.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Architecture:
     """A network: shape, activation, initialization, readout.
 
     It is fully connected, unless it `is_additive`: then each unit sees one input, and
-    there is the closed form of `additive` only.
+    there is the closed form of `additive` only. Without the gain, nor the factor of Ψ,
+    it is as Neural-CBO prints it, and signals fade from layer to layer; closed forms
+    have the gain.
     """
 
     depth: int = 1
@@ -67,6 +69,7 @@ class Architecture:
     init: Init = "antisymmetric"
     readout: Readout = "trained"
     is_additive: bool = False
+    has_gain: bool = True
 
     def __post_init__(self) -> None:
         get_activation(self.activation)
@@ -102,7 +105,8 @@ class Architecture:
     @property
     def layer_scale(self) -> float:
         """Factor gain/√m of every hidden layer's output."""
-        return self.phi.gain / math.sqrt(self.width)
+        gain = self.phi.gain if self.has_gain else 1.0
+        return gain / math.sqrt(self.width)
 
     @property
     def trained_layers(self) -> tuple[int, ...]:
@@ -122,7 +126,10 @@ class Architecture:
             raise InputError(f"d is {d}; a network needs at least one input.")
         if self.init == "antisymmetric":
             half = replace(self, width=self.width // 2, init="gaussian")
-            return _unfold(half.initial_weights(d, generator, batch))
+            first, *others, q = half.initial_weights(d, generator, batch)
+            if not self.has_gain:  # Ψ_l ~ N(0, 1)
+                others = [W / math.sqrt(2.0) for W in others]
+            return _unfold((first, *others, q))
         *inner, last = self.shapes(d)
         weights = [_normal((*batch, *shape), generator) for shape in inner]
         return (*weights, self._initial_readout((*batch, *last), generator))
@@ -169,7 +176,7 @@ def fold(architecture: Architecture, weights: Weights) -> tuple[Architecture, We
 
     At an antisymmetric θ_0 both halves of every layer are equal, so
     h·h' = 2 ĥ·ĥ' and D·D' = 2 D̂·D̂' over one half: the kernel is exactly that of the
-    half alone as a gaussian network (Ψ_l/√2 ~ N(0, 1)), with half the cost of a kernel
+    half alone as a gaussian network (of weights Ψ_l/√2), with half the cost of a kernel
     block and a half to a quarter of the features. Weights without that symmetry (after
     training) come back as they are.
     """

@@ -54,6 +54,8 @@ class Tangent:
         width: hidden units, or `math.inf` (closed form for erf, relu, sin and bowl).
         init: "antisymmetric", "zero-last" or "gaussian" (see `numerics.network`).
         readout: "trained", or "fixed" at ±1 as in Neural-CBO.
+        has_gain: whether layers of a finite width keep the signal's size; as Neural-CBO
+            prints them they do not.
         mean: "linear", the closed form, or "trained", the network trained on the data.
         features: of a trained network, at "theta_0", or at its "current" weights.
         training: how to train it.
@@ -79,6 +81,7 @@ class Tangent:
     width: float = math.inf
     init: Init = "antisymmetric"
     readout: Readout = "trained"
+    has_gain: bool = True
     mean: Literal["linear", "trained"] = "linear"
     features: Literal["theta_0", "current"] = "theta_0"
     training: Training = _TRAINING
@@ -114,6 +117,8 @@ class Tangent:
             raise InputError(f"mean is 'linear' or 'trained', but got {self.mean!r}.")
         if self.mean == "trained" and not math.isfinite(self.width):
             raise InputError("An infinitely wide network cannot be trained: set width.")
+        if not self.has_gain and not math.isfinite(self.width):
+            raise InputError("Closed forms have the gain: set width, or has_gain=True.")
         if self.features not in ("theta_0", "current"):
             raise InputError(
                 f"features is 'theta_0' or 'current', but got {self.features!r}."
@@ -137,7 +142,10 @@ class Tangent:
         kinds = _AUTO if self.activation == "auto" else ((self.activation, self.depth),)
         width = int(self.width) if math.isfinite(self.width) else 2
         found = [
-            Architecture(depth, width, activation, self.init, self.readout)
+            Architecture(
+                *(depth, width, activation, self.init, self.readout),
+                has_gain=self.has_gain,
+            )
             for activation, depth in kinds
         ]
         if self.has_curves and self.activation == "auto" and math.isinf(self.width):
