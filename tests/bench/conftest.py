@@ -52,6 +52,7 @@ def make_run():
             Y=Y,
             C=C,
             suggest_cpu=np.arange(len(Y), dtype=float),
+            suggest_wall=2.0 * np.arange(len(Y), dtype=float),
             memory_mb=100.0,
             info={"task": {"space": {"parameters": [0, 1]}}},
             **more,

@@ -46,8 +46,8 @@ def test_tables_by_hand(runs, tmp_path):
     headline = f"{np.log10(3) / 2:.3g}"
     assert rows(text, "Best positive regret") == [["t", headline, "-2"]]
     assert rows(text, "Cumulative") == [["t", "10; 1.5", "2; 3.01"]]
-    # seconds are 0, 1, 2, the first of them of the initial design
-    expected = "1.5 ± 0 (3 ± 0)"
+    # seconds are 0, 1, 2, the first of them of the initial design; on the wall twice
+    expected = "1.5 ± 0 (3 ± 0; 6 ± 0)"
     assert rows(text, "Time") == [["t", expected, expected]]
 
 

@@ -51,17 +51,62 @@ def test_beta_of_the_lemma():
     assert theoretical_beta(2.0, 0.5, 0.1, 3.0) == pytest.approx(expected)
 
 
-def test_faithful_deviation_is_that_of_the_dense_matrix():
+def printed(weights, x):
+    """Eq. 1, literally: q'/√m D W² / √m D W¹ x."""
+    first, second, q = (W.reshape(W.shape[-2:]) for W in weights)
+    m = first.shape[0]
+    h = torch.relu(first @ x) / math.sqrt(m)
+    h = torch.relu(second @ h) / math.sqrt(m)
+    return (q @ h).squeeze()
+
+
+def test_theory_has_the_information_gain_of_the_data():
+    data = data_of(disks, 12, 2)
+    generator = torch.Generator().manual_seed(0)
+    method = NeuralCBO(faithful=True, beta="theory", B=1.5, R=0.3, delta=0.2, width=8)
+    model, _ = method._paper().fitted(data, {}, generator, ModelCache())
+    G = model.members[0].base.kernel.features(data.X)
+    gain = 0.5 * torch.logdet(torch.eye(12) + G @ G.mT).max()
+    expected = theoretical_beta(1.5, 0.3, 0.2, float(gain))
+    assert method._beta(model, generator) == pytest.approx(expected)
+
+
+def test_theory_grows_with_the_data():
+    method = NeuralCBO(beta="theory", activation="erf", R=0.3)
+    generator = torch.Generator().manual_seed(0)
+    betas = []
+    for n in (6, 24):
+        data = data_of(disks, n, 2)
+        model = method._surrogate().fit(data.X, data.Z)
+        betas.append(method._beta(model, generator))
+        assert betas[-1] == pytest.approx(
+            theoretical_beta(1.0, 0.3, 0.1, float(model.information_gain.max()))
+        )
+    assert betas[1] > betas[0] + 0.1
+    point, _ = method.propose(data, 1, {}, generator)
+    assert point.shape == (1, 2)
+
+
+def test_faithful_deviation_is_that_of_equations_1_to_4():
     data = data_of(disks, 8, 2)
     paper = FaithfulNeuralCBO(width=6)
     generator = torch.Generator().manual_seed(3)
     model, _ = paper.fitted(data, {}, generator, ModelCache())
-    member = model.members[0].base
+    member = model.members[0]
+    theta = [W[0] if W.ndim == 3 else W for W in member.theta_0]
+
+    def slope(z):
+        inner = tuple(W.clone().requires_grad_() for W in theta[:2])
+        grads = torch.autograd.grad(printed((*inner, theta[2]), z), inner)
+        return torch.cat([g.reshape(-1) for g in grads])
+
     X = torch.rand(5, 2, generator=generator, dtype=torch.float64)
-    G, g = member.kernel.features(data.X), member.kernel.features(X)
+    scales = member.network.scales
+    G = torch.stack([slope(z) for z in scales.embed(data.X)[0]])
+    g = torch.stack([slope(z) for z in scales.embed(X)[0]])
     U = torch.eye(G.shape[-1]) + G.mT @ G
     sigma2 = (g @ torch.linalg.inv(U) * g).sum(-1)
-    _, variance = member.marginals(X)
+    _, variance = member.base.marginals(X)
     torch.testing.assert_close(variance, sigma2.expand_as(variance))
 
 
@@ -74,10 +119,10 @@ def test_faithful_mean_is_one_pass_of_sgd():
     theta = [W.clone() for W in posterior.theta_0]
     Z, y = network.scales.embed(data.X), posterior.base.Y
     W, q = theta
-    gain = math.sqrt(2.0) / math.sqrt(4.0)
+    scale = 1.0 / math.sqrt(4.0)  # eq. 1 has no other factor
     W = W.reshape(W.shape[-2:]).clone().requires_grad_()
     for z, target in zip(Z.reshape(-1, 3), y.reshape(-1), strict=True):
-        h = (q.reshape(1, -1) @ (gain * torch.relu(W @ z))).squeeze()
+        h = (q.reshape(1, -1) @ (scale * torch.relu(W @ z))).squeeze()
         (slope,) = torch.autograd.grad(0.5 * (h - target) ** 2, W)
         W = (W - 0.05 * slope).detach().requires_grad_()
     trained = network.weights[0].reshape(W.shape)
@@ -91,6 +136,27 @@ def test_an_infeasible_problem_is_recognized_but_not_in_haste():
         points, state = method.propose(data, 1, {}, torch.Generator().manual_seed(0))
         assert points.shape == (1, 2)
         assert ("No point looks feasible" in state.get("message", "")) == is_told
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tiny_feasible_region_is_not_overlooked_with_a_great_beta(seed):
+    center = np.random.default_rng(seed).random(2) * 0.6 + 0.2
+    data = data_of(lambda x: (float(x[0]), [disk(x, center, 0.02)]), 26, 1, seed + 50)
+    assert not bool(data.is_feasible.any())
+    method = NeuralCBO(beta=30.0, **QUICK)
+    generator = torch.Generator().manual_seed(seed)
+    assert "message" not in method.propose(data, 1, {}, generator)[1]
+
+
+def test_the_faithful_mode_tells_when_no_candidate_is_within_the_bounds():
+    method = NeuralCBO(faithful=True, lr=0.02, n_candidates=200, beta=0.01, width=40)
+    never = data_of(lambda x: (float(x[0]), [1.0 + x[1]]), 24, 1)
+    state = {}
+    _, state = method.propose(never, 1, state, torch.Generator().manual_seed(0))
+    assert "no candidate is within the lower bounds" in state["message"]
+    often = data_of(lambda x: (float(x[0]), [disk(x, 0.5, 0.4)]), 24, 1)
+    _, state = method.propose(often, 1, state, torch.Generator().manual_seed(0))
+    assert "message" not in state
 
 
 def test_a_message_goes_when_a_feasible_point_is_known():

@@ -43,8 +43,8 @@ seed without one counts as ∞."""
 
 _ABOUT_COST = """\
 CPU seconds of one suggestion (ask and tell) after the initial design, mean over a run;
-in brackets those of a whole run, the initial design included. Mean ± sd over seeds. One
-thread, so where the machine is idle this is wall-clock time."""
+in brackets those of a whole run, the initial design included, and then its wall-clock
+time, for which other work on the machine counts too. Mean ± sd over seeds."""
 
 _ABOUT_FIGURES = """\
 Medians over seeds, with interquartile ranges as bands. Where most seeds have no
@@ -150,7 +150,8 @@ def _cost(runs: Sequence[Run]) -> str:
     searched = [run.suggest_cpu[run.n_init :] for run in runs]
     each = [float(seconds.mean()) for seconds in searched if len(seconds)]
     total = [float(run.suggest_cpu.sum()) for run in runs]
-    return f"{_mean_sd(each)} ({_mean_sd(total)})" if each else "-"
+    wall = [float(run.suggest_wall.sum()) for run in runs]
+    return f"{_mean_sd(each)} ({_mean_sd(total)}; {_mean_sd(wall)})" if each else "-"
 
 
 def _mean_sd(values: Sequence[float]) -> str:

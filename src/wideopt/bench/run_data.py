@@ -42,6 +42,7 @@ class Run:
     Y: Curve  # n
     C: Curve  # n x k
     suggest_cpu: Curve  # n: CPU seconds in ask and in tell
+    suggest_wall: Curve  # n: likewise, by the clock on the wall
     memory_mb: float
     info: Record  # the record without its trajectory
     X: tuple[Any, ...] = ()  # n: the values of each config, in order
@@ -51,7 +52,10 @@ class Run:
         """The run of a record."""
         columns, task = record["trajectory"], record["task"]
         Y = _numbers(columns["y"])
-        ask, tell = _numbers(columns["ask_cpu"]), _numbers(columns["tell_cpu"])
+        cpu, wall = (
+            _numbers(columns[f"ask_{clock}"]) + _numbers(columns[f"tell_{clock}"])
+            for clock in ("cpu", "wall")
+        )
         return cls(
             task=task["name"],
             method=record["method"],
@@ -63,7 +67,8 @@ class Run:
             objective_range=task["objective_range"],
             Y=Y,
             C=_numbers(columns["c"]).reshape(len(Y), task["n_constraints"]),
-            suggest_cpu=ask + tell,
+            suggest_cpu=cpu,
+            suggest_wall=wall,
             memory_mb=record["memory_mb"]["peak"] or np.nan,
             info={key: v for key, v in record.items() if key != "trajectory"},
             X=tuple(columns["x"]),

@@ -5,8 +5,10 @@ the paper; here an option, since T is not always known), fixed readout ±1, two 
 halves in W_0, so that a(.; W_0) = 0; one pass of SGD over the data (eq. 2) with rate α;
 σ from U = I + Σ g g' at W_0 (eq. 3-4); 10,000 random candidates; the one
 with the highest EI among those with LCB_i <= 0. Unsaid: where no candidate is within
-the bounds, that of least excess is taken, and EI is the logarithm of EI; before a
-feasible point is known, the best mean of all observations stands in for the incumbent.
+the bounds, that of least excess is taken and the message says so; EI is computed as a
+logarithm; before a feasible point is known, the best mean of all observations stands in
+for the incumbent; outputs are standardized, and what lies far out is compressed
+(`data.robust`).
 """
 
 from __future__ import annotations
@@ -60,6 +62,7 @@ class FaithfulNeuralCBO:
             width=self.width + self.width % 2,  # two equal halves
             init="antisymmetric",
             readout="fixed",
+            has_gain=False,
             training=Training.one_pass(self.lr),
             start="theta_0",
             noise=1.0,
@@ -80,17 +83,24 @@ class FaithfulNeuralCBO:
         n: int,
         beta: float,
         generator: torch.Generator,
-    ) -> Float[Tensor, "n d"]:
-        """The best of n lots of candidates."""
+    ) -> tuple[Float[Tensor, "n d"], bool]:
+        """The best of n lots of candidates, and whether some lot was out of bounds.
+
+        Where a feasible point is known that is not asked.
+        """
         objective = outputs_of(model)[0]
         best = incumbent(objective, data)
         improvement = LogExpectedImprovement(objective, best_f=best, maximize=False)
         bounds = constraint_bounds(model, beta)
+        is_known = bool(data.is_feasible.any())
+        is_outside = False
 
         def choose(data: Dataset) -> Tensor:
+            nonlocal is_outside
             X = uniform(data, self.n_candidates, generator)
             pool = Pool.of(improvement, bounds, X)
+            is_outside |= not (pool.is_within or is_known)
             known = torch.cat([data.X, data.X_pending])
             return best_new(X[pool.order], -torch.arange(len(X)).to(X), known)
 
-        return one_by_one(data, n, choose)
+        return one_by_one(data, n, choose), is_outside

@@ -17,7 +17,7 @@ from wideopt.search.candidates import candidates
 from wideopt.search.maximize import Search, climb, score
 from wideopt.surrogates.base import quiet
 
-__all__ = ["explained", "least_need"]
+__all__ = ["explained", "least_need", "outside"]
 
 _CHUNK = 64  # points whose least β is computed at once
 
@@ -28,8 +28,13 @@ def least_need(
     generator: torch.Generator,
     search: Search,
     enough: float = -math.inf,
+    said: float = math.inf,
 ) -> float:
-    """Min over the space of max_i u_i/σ_i; an upper bound is enough if one is low."""
+    """Min over the space of max_i u_i/σ_i.
+
+    An upper bound will do where one is below `enough`, or one of candidates below the
+    β of the bounds and `said`, beyond which no point is said to look feasible.
+    """
     need = NegativeNeed(bounds)
     X = candidates(data, search.n_global // 4, search.n_local // 4, generator)
     with quiet():
@@ -38,7 +43,8 @@ def least_need(
             values = torch.cat([values, score(need, part)])
             if -float(values.max()) <= enough:
                 return -float(values.max())
-        if -float(values.max()) <= bounds.beta or bool(data.is_feasible.any()):
+        is_low = -float(values.max()) <= min(bounds.beta, said)
+        if is_low or bool(data.is_feasible.any()):
             return -float(values.max())
         starts = X[values.argsort(descending=True, stable=True)[: search.n_restarts]]
         climbed = climb(need, data, starts, search, generator)
@@ -55,5 +61,19 @@ def explained(state: State, need: float, confidence: float) -> State:
         "message": (
             "No point looks feasible: wherever one searches, some constraint is "
             f"predicted to fail by at least {need:.1f} standard deviations."
+        ),
+    }
+
+
+def outside(state: State, beta: float, *, is_outside: bool) -> State:
+    """The state with a message, if no candidate is within the bounds; else without."""
+    rest = {k: v for k, v in state.items() if k != "message"}
+    if not is_outside:
+        return rest
+    return {
+        **rest,
+        "message": (
+            "No point looks feasible: no candidate is within the lower bounds of the "
+            f"constraints (β = {beta:.3g}). That of least excess was taken."
         ),
     }

@@ -86,8 +86,8 @@ class NeuralBO:
         has_curves: whether a sum of functions of one parameter each is among the
             networks that "auto" averages by evidence.
         is_warped: whether evidence chooses the scale of outputs: that of the objective
-            logarithmic or not (`data.warp`), tails compressed or not (`data.tails`).
-            Neither is ever done if faithful.
+            logarithmic or not (`data.warp`), tails compressed or not (`data.tails`). If
+            faithful, no scale is, and what lies far out is always compressed.
         faithful: whether to follow the paper to the letter. These are for that only:
         lam: ridge λ, 0.01 by default.
         lr: learning rate η of the paper's parametrization, 0.001 by default.

@@ -64,7 +64,7 @@ from wideopt.methods.blind import filling, is_blind, lost
 from wideopt.methods.condense import condensed
 from wideopt.methods.faithful import check_mode
 from wideopt.methods.faithful_neural_cbo import FaithfulNeuralCBO
-from wideopt.methods.feasibility import explained, least_need
+from wideopt.methods.feasibility import explained, least_need, outside
 from wideopt.methods.outlook import is_staying, outlook
 from wideopt.search.design import seed_from
 from wideopt.search.maximize import Search, maximize
@@ -106,8 +106,8 @@ class NeuralCBO:
         has_grain: whether surrogates may have a grain, ripples beside a trend, where
             evidence asks for it; half of the points are then of the trend alone.
         is_warped: whether evidence chooses the scale of outputs: that of the objective
-            logarithmic or not (`data.warp`), tails compressed or not (`data.tails`).
-            Neither is ever done if faithful.
+            logarithmic or not (`data.warp`), tails compressed or not (`data.tails`). If
+            faithful, no scale is, and what lies far out is always compressed.
         faithful: whether to follow the paper to the letter. These are for that only:
         lr: learning rate α, 0.001 by default.
         width: hidden units m, 200 by default; the paper has the number of evaluations.
@@ -183,7 +183,8 @@ class NeuralCBO:
             paper = self._paper()
             model, state = paper.fitted(data, state, generator, self.cache)
             beta = 0.5 if self.beta is None else self._beta(model, generator)
-            return paper.chosen(model, data, n, beta, generator), state
+            points, is_outside = paper.chosen(model, data, n, beta, generator)
+            return points, outside(state, beta, is_outside=is_outside)
         data, state = condensed(data, state)
         surrogate = self._surrogate()
         if self.is_warped:
@@ -226,7 +227,8 @@ class NeuralCBO:
         if not bounds.models:
             return maximize(improvement, data, generator, search), -math.inf
         if not bool(data.is_feasible.any()):
-            need = least_need(bounds, data, generator, search)
+            said = self.confidence
+            need = least_need(bounds, data, generator, search, said=said)
             chances = LogProbabilityOfFeasibility(model, _at_most_zero(model))
             return maximize(chances, data, generator, search), need
         if float(torch.rand(1, generator=generator)) < self._share:
