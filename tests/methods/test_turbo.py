@@ -10,6 +10,7 @@ import wideopt as wo
 from wideopt.data import Trial
 from wideopt.data.dataset import Dataset
 from wideopt.methods import turbo
+from wideopt.methods.region_life import center_of
 from wideopt.methods.turbo import Turbo
 from wideopt.surrogates import GaussianProcess
 
@@ -125,3 +126,18 @@ def test_suggestions_lie_in_the_box():
 def test_bad_options(options):
     with pytest.raises(wo.InputError, match=next(iter(options))):
         Turbo(**options)
+
+
+def test_the_center_has_the_least_mean():
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 1))
+    noisy = ((X - 0.4) ** 2).sum(axis=1) + 0.3 * rng.normal(size=60)
+    noisy[np.abs(X[:, 0] - 0.9).argmin()] = noisy.min() - 0.1
+    observed = [(x, Trial(x, float(y), ())) for x, y in zip(X, noisy, strict=True)]
+    data = Dataset.of(wo.Space([(0, 1)]), observed, [], 0)
+    model = GaussianProcess("matern").fit(data.X, data.Z)
+    with torch.no_grad():
+        means = model.posterior(data.X).mean[:, 0]  # of all points together
+    center = center_of(model, data)
+    assert torch.equal(center, data.X[means.argmin()])
+    assert means.argmin() != data.Z[:, 0].argmin()  # the best was lucky

@@ -136,8 +136,9 @@ def center_of(model: Model, own: Dataset) -> Float[Tensor, " d"]:
         return own.X[int(merits(own).argmin())]
     feasible = own.X[own.is_feasible]
     with torch.no_grad(), quiet():
-        posterior: Any = outputs_of(model)[0].posterior(feasible)
-    return feasible[int(posterior.mean[:, 0].argmin())]
+        # one by one: of points together the covariance would be computed, too
+        posterior: Any = outputs_of(model)[0].posterior(feasible.unsqueeze(-2))
+    return feasible[int(posterior.mean.flatten().argmin())]
 
 
 def _restarted(
