@@ -12,8 +12,7 @@ from wideopt.bench.constrained import (
 )
 from wideopt.bench.figures import _draw_curves
 from wideopt.bench.record import assemble
-
-NO_POINT = "No point looks feasible."
+from wideopt.methods.feasibility import NO_POINT
 
 
 @pytest.fixture
@@ -90,7 +89,9 @@ def test_false_declarations_are_told(make_run, tmp_path):
     known = make_run([1.0, 2.0], C)
     said = make_run([1.0, 2.0], C, seed=1)
     said.info["messages"] = [[1, NO_POINT], [2, ""]]
-    assert n_declared_infeasible([known, said]) == 1
+    other = make_run([1.0, 2.0], C, seed=2)
+    other.info["messages"] = [[1, "No candidate is within the bounds."]]
+    assert n_declared_infeasible([known, said, other]) == 1
     assert "- t, m: 1 of 2 runs" in constrained_section([known, said], tmp_path)
     assert "called infeasible\n\nNone." in constrained_section([known], tmp_path)
     hopeless = make_run([1.0], [[1.0]], optimum=None)

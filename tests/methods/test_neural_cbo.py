@@ -153,7 +153,7 @@ def test_the_faithful_mode_tells_when_no_candidate_is_within_the_bounds():
     never = data_of(lambda x: (float(x[0]), [1.0 + x[1]]), 24, 1)
     state = {}
     _, state = method.propose(never, 1, state, torch.Generator().manual_seed(0))
-    assert "no candidate is within the lower bounds" in state["message"]
+    assert "No candidate is within the lower bounds" in state["message"]
     often = data_of(lambda x: (float(x[0]), [disk(x, 0.5, 0.4)]), 24, 1)
     _, state = method.propose(often, 1, state, torch.Generator().manual_seed(0))
     assert "message" not in state

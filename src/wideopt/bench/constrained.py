@@ -21,6 +21,8 @@ from wideopt.bench.figures import save_grid
 from wideopt.bench.run_data import Curve, Run, by_task, group
 from wideopt.bench.stats import quartiles
 from wideopt.bench.tables import markdown
+from wideopt.methods.configopt import INFEASIBLE
+from wideopt.methods.feasibility import NO_POINT
 
 __all__ = [
     "constrained_section",
@@ -30,6 +32,8 @@ __all__ = [
 ]
 
 Cell: TypeAlias = Callable[[Sequence[Run]], str]
+
+_DECLARED = (NO_POINT, INFEASIBLE)  # how messages begin that call it infeasible
 
 _ABOUT = """\
 Judge by the feasible regret, and by its share of the range of f. The range is that of
@@ -66,7 +70,10 @@ def first_feasible(run: Run) -> float:
 
 def n_declared_infeasible(runs: Sequence[Run]) -> int:
     """In how many runs the method ever said that no point looks feasible."""
-    return sum(bool(run.info.get("messages")) for run in runs)
+    return sum(
+        any(text.startswith(_DECLARED) for _, text in run.info.get("messages") or ())
+        for run in runs
+    )
 
 
 def constrained_section(runs: Sequence[Run], folder: Path) -> str:

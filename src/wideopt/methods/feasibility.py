@@ -17,8 +17,9 @@ from wideopt.search.candidates import candidates
 from wideopt.search.maximize import Search, climb, score
 from wideopt.surrogates.base import quiet
 
-__all__ = ["explained", "least_need", "outside"]
+__all__ = ["NO_POINT", "explained", "least_need", "outside"]
 
+NO_POINT = "No point looks feasible"
 _CHUNK = 64  # points whose least β is computed at once
 
 
@@ -59,7 +60,7 @@ def explained(state: State, need: float, confidence: float) -> State:
     return {
         **rest,
         "message": (
-            "No point looks feasible: wherever one searches, some constraint is "
+            f"{NO_POINT}: wherever one searches, some constraint is "
             f"predicted to fail by at least {need:.1f} standard deviations."
         ),
     }
@@ -73,7 +74,7 @@ def outside(state: State, beta: float, *, is_outside: bool) -> State:
     return {
         **rest,
         "message": (
-            "No point looks feasible: no candidate is within the lower bounds of the "
-            f"constraints (β = {beta:.3g}). That of least excess was taken."
+            "No candidate is within the lower bounds of the constraints "
+            f"(β = {beta:.3g}): that of least excess was taken."
         ),
     }
