@@ -73,6 +73,20 @@ def test_the_section_says_where_the_reference_is_ahead(runs, tmp_path):
     assert ", T) |" in hard.split("random")[1].splitlines()[0]
 
 
+def test_all_groups_in_one_table(runs, tmp_path):
+    some = [r for r in runs if r.task[:4] == "easy" or r.method != "random"]
+    more = [r for r in runs if r.task == "hard--a" and r.method == "random"]
+    overview = groups_section(some + more, tmp_path, "auto").split("###")[0]
+    rows = [line for line in overview.splitlines() if line.startswith("|")]
+
+    assert rows[0] == "| method | easy | hard |"
+    assert rows[2:] == [
+        "| auto | **1.00** | 2.00 |",
+        "| other | 2.00 † | **1.00** ‡ |",
+        "| random | 3.00 † | (3 : 0) |",
+    ]
+
+
 def test_three_pairs_are_too_few_to_be_behind(runs, tmp_path):
     few = [run for run in runs if run.task == "hard--a"]
     hard = groups_section(few, tmp_path, "auto")

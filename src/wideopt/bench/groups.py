@@ -21,6 +21,7 @@ from wideopt.bench.tables import cost_table, markdown, pace_table, verdicts
 
 __all__ = ["groups_section", "ranks_of_all", "ranks_present"]
 
+_MARKS = {"T)": " †", "B)": " ‡"}  # by how a verdict ends
 _SHARE = 0.5  # of the reference's runs, for a method to be among the mean ranks
 
 _ABOUT = """\
@@ -35,7 +36,8 @@ over all groups, F where neither can be said. A run without a feasible point ran
 behind every run with one, by its least violation. Then CPU seconds per suggestion: with
 n observations, and the median over a run, with the median ratio of {reference}'s to it
 over the tasks and seeds that both have. The first table has the mean ranks of all
-groups, and for methods with few runs, in brackets, `better` and `worse`."""
+groups, the best in bold, and for methods with few runs, in brackets, `better` and
+`worse`; † stands for T, ‡ for B."""
 
 _Ranks = NDArray[np.float64]
 
@@ -90,7 +92,7 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
     said = _tests(tables, reference)
     means = {name: _means(*of, reference) for name, of in tables.items()}
     parts = ["## Ranks by group", _ABOUT.format(reference=reference)]
-    parts.append(_overview(tables, means, reference))
+    parts.append(_overview(tables, means, said, reference))
     for name, (methods, table) in tables.items():
         mean, n_common = means[name]
         order = sorted(methods, key=lambda m: (mean.get(m, np.inf), m))
@@ -124,18 +126,22 @@ def _means(
 def _overview(
     tables: dict[str, tuple[list[str], _Ranks]],
     means: dict[str, tuple[dict[str, float], int]],
+    said: dict[tuple[str, str], str],
     reference: str,
 ) -> str:
     """All groups in one table, methods in the order of their mean over groups."""
 
     def cell(name: str, method: str) -> str:
         (methods, table), (mean, _) = tables[name], means[name]
+        mark = _MARKS.get(said.get((name, method), "")[-2:], "")
         if method in mean:
-            return f"{mean[method]:.2f}"
+            text = f"{mean[method]:.2f}"
+            is_best = mean[method] == min(mean.values())
+            return f"**{text}**{mark}" if is_best else text + mark
         if method not in methods or reference not in methods or method == reference:
             return "-"
         _, better, worse = _counts(methods, table, reference, method)
-        return f"({better} : {worse})"
+        return f"({better} : {worse}){mark}"
 
     ranked: dict[str, list[float]] = {}
     for name, (methods, _) in tables.items():
