@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from wideopt import bench
-from wideopt.bench.groups import groups_section, ranks_of_all, ranks_present
+from wideopt.bench.groups import groups_section
+from wideopt.bench.ranking import ranks_of_all, ranks_present
 from wideopt.bench.single import run_one
 
 
@@ -85,6 +86,20 @@ def test_all_groups_in_one_table(runs, tmp_path):
         "| other | 2.00 † | **1.00** ‡ |",
         "| random | 3.00 † | (3 : 0) |",
     ]
+
+
+def test_dimensions_and_the_tasks_where_another_is_ahead(runs, tmp_path):
+    def sized(run):
+        space = {"parameters": [0] * (2 if run.task[-1] == "a" else 5)}
+        return dataclasses.replace(run, info={"task": {"space": space}})
+
+    easy, hard = groups_section([*map(sized, runs)], tmp_path, "auto").split("### ")[1:]
+
+    assert "| parameters | pairs | auto | other | random |" in easy
+    assert "| 2 | 3 | 1.00 | 2.00 | 3.00 |\n| 5 | 9 | 1.00 | 2.00 | 3.00 |" in easy
+    assert "| 2 | 3 | 1.00 | 2.00 | 3.00 |\n| 5 | 9 | 1.00" in hard  # other comes first
+    assert "| best |" not in easy
+    assert "| hard--c | other | 1.00 | 2.00 | 3 |" in hard
 
 
 def test_three_pairs_are_too_few_to_be_behind(runs, tmp_path):

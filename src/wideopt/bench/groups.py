@@ -12,17 +12,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from wideopt.bench.run_data import Run, by_task, group
-from wideopt.bench.stats import ranks
+from wideopt.bench.breakdown import dimension_table, lag_table
+from wideopt.bench.ranking import Ranks, means_of_all, ranks_present
+from wideopt.bench.run_data import Run
 from wideopt.bench.tables import cost_table, markdown, pace_table, verdicts
 
-__all__ = ["groups_section", "ranks_of_all", "ranks_present"]
+__all__ = ["groups_section"]
 
 _MARKS = {"T)": " †", "B)": " ‡"}  # by how a verdict ends
-_SHARE = 0.5  # of the reference's runs, for a method to be among the mean ranks
 
 _ABOUT = """\
 In each group the methods by their mean rank, by the final true value, over the tasks
@@ -37,48 +36,14 @@ behind every run with one, by its least violation. Then CPU seconds per suggesti
 n observations, and the median over a run, with the median ratio of {reference}'s to it
 over the tasks and seeds that both have. The first table has the mean ranks of all
 groups, the best in bold, and for methods with few runs, in brackets, `better` and
-`worse`; † stands for T, ‡ for B."""
-
-_Ranks = NDArray[np.float64]
+`worse`; † stands for T, ‡ for B. A group of several dimensions has its mean ranks in
+each, and then come the tasks where another method has a lower mean rank than
+{reference}."""
 
 
 def group_of(run: Run) -> str:
     """The group of a run's task."""
     return run.task.partition("--")[0]
-
-
-def ranks_present(runs: Sequence[Run]) -> tuple[list[str], _Ranks]:
-    """Methods, and a row of ranks for every task and seed; NaN where there is no run.
-
-    The ranks of a row are those among the methods with a run there.
-    """
-    methods = list(group(runs, "method"))
-    rows = []
-    for of in by_task(runs).values():
-        keys = {m: {run.seed: run.rank_key for run in of.get(m, ())} for m in methods}
-        for seed in sorted(set().union(*keys.values())):
-            row = np.full(len(methods), np.nan)
-            present = [i for i, method in enumerate(methods) if seed in keys[method]]
-            row[present] = ranks([keys[methods[i]][seed] for i in present])
-            rows.append(row)
-    return methods, np.array(rows).reshape(len(rows), len(methods))
-
-
-def ranks_of_all(
-    methods: Sequence[str], table: _Ranks, reference: str
-) -> tuple[list[str], _Ranks]:
-    """The methods with enough runs, and their ranks where all of these have one.
-
-    Where one method alone was run there is nothing to rank.
-    """
-    table = table[np.isfinite(table).sum(axis=1) > 1]
-    n_runs = np.isfinite(table).sum(axis=0)
-    least = _SHARE * n_runs[methods.index(reference)] if reference in methods else 1
-    chosen = [i for i, n in enumerate(n_runs) if n >= least]
-    part = table[:, chosen]
-    part = part[np.isfinite(part).all(axis=1)]
-    again = [stats.rankdata(row) for row in part]
-    return [methods[i] for i in chosen], np.array(again).reshape(part.shape)
 
 
 def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
@@ -90,7 +55,7 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
     }
     tables = {name: ranks_present(own) for name, own in of_group.items()}
     said = _tests(tables, reference)
-    means = {name: _means(*of, reference) for name, of in tables.items()}
+    means = {name: means_of_all(*of, reference) for name, of in tables.items()}
     parts = ["## Ranks by group", _ABOUT.format(reference=reference)]
     parts.append(_overview(tables, means, said, reference))
     for name, (methods, table) in tables.items():
@@ -108,23 +73,15 @@ def groups_section(runs: Sequence[Run], folder: Path, reference: str) -> str:
         header = ["method", "mean rank", "pairs", "better", "worse"]
         parts.append(f"### {name}: mean ranks over {n_common} pairs of task and seed")
         parts.append(markdown([*header, f"{reference} is ahead"], rows))
+        parts.append(dimension_table(of_group[name], reference))
+        parts.append(lag_table(of_group[name], reference))
         parts.append(cost_table(of_group[name]))
         parts.append(pace_table(of_group[name], reference))
-    return "\n\n".join(parts)
-
-
-def _means(
-    methods: Sequence[str], table: _Ranks, reference: str
-) -> tuple[dict[str, float], int]:
-    """The mean rank of each method with enough runs, and over how many pairs."""
-    covered, common = ranks_of_all(methods, table, reference)
-    if not len(common):
-        return {}, 0
-    return dict(zip(covered, common.mean(axis=0).tolist(), strict=True)), len(common)
+    return "\n\n".join(filter(None, parts))
 
 
 def _overview(
-    tables: dict[str, tuple[list[str], _Ranks]],
+    tables: dict[str, tuple[list[str], Ranks]],
     means: dict[str, tuple[dict[str, float], int]],
     said: dict[tuple[str, str], str],
     reference: str,
@@ -156,7 +113,7 @@ def _overview(
 
 
 def _tests(
-    tables: dict[str, tuple[list[str], _Ranks]], reference: str
+    tables: dict[str, tuple[list[str], Ranks]], reference: str
 ) -> dict[tuple[str, str], str]:
     """The verdict on each group and method."""
     pairs = [
@@ -170,14 +127,14 @@ def _tests(
     return dict(zip(pairs, verdicts(both[..., 0], both[..., 1])[0], strict=True))
 
 
-def _gaps(methods: Sequence[str], table: _Ranks, reference: str, other: str) -> _Ranks:
+def _gaps(methods: Sequence[str], table: Ranks, reference: str, other: str) -> Ranks:
     """How far the reference ranks below the other, where both have a run."""
     gaps = table[:, methods.index(other)] - table[:, methods.index(reference)]
     return np.asarray(gaps[np.isfinite(gaps)])
 
 
 def _counts(
-    methods: list[str], table: _Ranks, reference: str, other: str
+    methods: list[str], table: Ranks, reference: str, other: str
 ) -> tuple[str, str, str]:
     """Pairs, and where the reference is better and worse."""
     if reference not in methods or other == reference:
@@ -187,7 +144,7 @@ def _counts(
     return str(len(gaps)), str(int((gaps > 0).sum())), str(int((gaps < 0).sum()))
 
 
-def _p(gaps: _Ranks) -> tuple[float, float]:
+def _p(gaps: Ranks) -> tuple[float, float]:
     """The p that the reference ranks lower, and that it ranks higher."""
     if not gaps.any():
         return np.nan, np.nan
